@@ -1,1 +1,14 @@
-//! TODO
+//! Data sets: vectors, queries, columns and truth, from files of many formats.
+//!
+//! What is here: one module per file format under [`formats`], Annvil's own dataset directory,
+//! the catalogue of well-known sets, generators, and every check that needs no distance. What is
+//! not: distances (crate `exact`) and engines.
+//!
+//! The way in is [`open`]: it recognises the format, maps what can be mapped, streams what cannot
+//! into a cached flat file that is then mapped, and gives a [`Dataset`].
+
+mod error;
+mod model;
+
+pub use error::DatasetError;
+pub use model::{Dataset, FilteredTruth, Hashes};

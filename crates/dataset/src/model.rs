@@ -1,0 +1,57 @@
+//! A data set in memory (mapped where the format allows).
+
+use types::{Columns, FilterTemplate, Ids, Metric, Truth, Vectors};
+
+/// Everything that a file or directory says, in one shape. Rows are known by number: `truth` names
+/// rows of `base`, whatever ids the file uses.
+#[derive(Clone, Debug)]
+pub struct Dataset {
+    /// Short name, for records and tables: the file's stem or what `dataset.toml` says.
+    pub name: String,
+    /// The metric that the file names or an option sets. None where neither does.
+    pub metric: Option<Metric>,
+    /// The rows that are loaded and searched.
+    pub base: Vectors,
+    /// The vectors that are asked for.
+    pub queries: Vectors,
+    /// The data set's own names of the base rows.
+    pub ids: Ids,
+    /// Metadata of the base rows.
+    pub columns: Option<Columns>,
+    /// Metadata of the query rows (for filters that take the query's own value).
+    pub query_columns: Option<Columns>,
+    /// True neighbours over all rows, as the file gives them (not yet believed).
+    pub truth: Option<Truth>,
+    /// True neighbours under a filter, as the files give them.
+    pub filtered: Vec<FilteredTruth>,
+    /// Content hashes; they key caches and records.
+    pub hashes: Hashes,
+    /// What the reader did that the user should know, a sentence each ("float64 read as float32").
+    pub notices: Vec<String>,
+}
+
+/// The truth for one filter.
+#[derive(Clone, Debug)]
+pub struct FilteredTruth {
+    /// Name of the case, such as `cat10`.
+    pub name: String,
+    /// The filter, with placeholders where it differs by query. None where the file names only
+    /// the case.
+    pub filter: Option<FilterTemplate>,
+    /// The answers.
+    pub truth: Truth,
+}
+
+/// BLAKE3 hashes (hex, 32 digits) of shapes and contents, the same for the same numbers in any
+/// file format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hashes {
+    /// Of the base vectors.
+    pub base: String,
+    /// Of the query vectors.
+    pub queries: String,
+    /// Of base and query columns.
+    pub columns: Option<String>,
+    /// Of the truth as read.
+    pub truth: Option<String>,
+}
