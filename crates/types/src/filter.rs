@@ -263,7 +263,11 @@ fn number(value: &Value) -> Option<f64> {
     }
 }
 
-fn typed<'a, T>(column: &Column, values: &'a [Value], pick: impl Fn(&'a Value) -> Option<T>) -> Result<Vec<T>, FilterError> {
+fn typed<'a, T>(
+    column: &Column,
+    values: &'a [Value],
+    pick: impl Fn(&'a Value) -> Option<T>,
+) -> Result<Vec<T>, FilterError> {
     let wrong = |value: &Value| FilterError::Type {
         field: column.name.clone(),
         column: column.kind(),
@@ -288,21 +292,31 @@ impl<'a> Test<'a> {
         })
     }
 
-    fn range(column: &'a Column, low: Option<&'a (Value, bool)>, high: Option<&'a (Value, bool)>) -> Result<Self, FilterError> {
+    fn range(
+        column: &'a Column,
+        low: Option<&'a (Value, bool)>,
+        high: Option<&'a (Value, bool)>,
+    ) -> Result<Self, FilterError> {
         let wrong = |value: &Value| FilterError::Type {
             field: column.name.clone(),
             column: column.kind(),
             value: value.clone(),
         };
         let bound = |side: Option<&'a (Value, bool)>| {
-            side.map(|(value, included)| number(value).map(|v| (v, *included)).ok_or_else(|| wrong(value))).transpose()
+            side.map(|(value, included)| number(value).map(|v| (v, *included)).ok_or_else(|| wrong(value)))
+                .transpose()
         };
         let text_bound = |side: Option<&'a (Value, bool)>| {
-            side.map(|(value, included)| text(value).map(|v| (v, *included)).ok_or_else(|| wrong(value))).transpose()
+            side.map(|(value, included)| text(value).map(|v| (v, *included)).ok_or_else(|| wrong(value)))
+                .transpose()
         };
         Ok(match &column.data {
-            ColumnData::Int(data) => Test::IntRange(data, NumberRange { low: bound(low)?, high: bound(high)? }),
-            ColumnData::Float(data) => Test::FloatRange(data, NumberRange { low: bound(low)?, high: bound(high)? }),
+            ColumnData::Int(data) => {
+                Test::IntRange(data, NumberRange { low: bound(low)?, high: bound(high)? })
+            }
+            ColumnData::Float(data) => {
+                Test::FloatRange(data, NumberRange { low: bound(low)?, high: bound(high)? })
+            }
             ColumnData::Text(data) => Test::TextRange(data, text_bound(low)?, text_bound(high)?),
             ColumnData::Bool(_) => {
                 let (value, _) = low.or(high).cloned().unwrap_or((Value::Bool(false), true));

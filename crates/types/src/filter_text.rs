@@ -229,7 +229,9 @@ impl Parser<'_> {
             Some(Token::Hole(name)) => (self.fill)(field, &name),
             Some(Token::Word(word)) if word.eq_ignore_ascii_case("true") => Ok(Value::Bool(true)),
             Some(Token::Word(word)) if word.eq_ignore_ascii_case("false") => Ok(Value::Bool(false)),
-            Some(token) => Err(self.fault(format!("a value was expected, not {token} (texts stand in 'quotes')"))),
+            Some(token) => {
+                Err(self.fault(format!("a value was expected, not {token} (texts stand in 'quotes')")))
+            }
             None => Err(self.fault("a value is missing at the end".into())),
         }
     }
@@ -252,7 +254,8 @@ fn tokens(text: &str) -> Result<Vec<Token>, String> {
             out.push(Token::Hole(rest[1..end].trim().to_owned()));
             rest = &rest[end + 1..];
         } else {
-            let end = rest.find(|c: char| c.is_whitespace() || "<>=(),'\"{".contains(c)).unwrap_or(rest.len());
+            let end =
+                rest.find(|c: char| c.is_whitespace() || "<>=(),'\"{".contains(c)).unwrap_or(rest.len());
             if end == 0 {
                 return Err(format!("{first:?} was not expected"));
             }
@@ -302,7 +305,10 @@ mod tests {
         Columns::new(vec![
             Column { name: "n".into(), data: ColumnData::Int(vec![Some(1), Some(5), None, Some(9)]) },
             Column { name: "f".into(), data: ColumnData::Float(vec![Some(0.5), Some(1.0), Some(2.0), None]) },
-            Column { name: "b".into(), data: ColumnData::Bool(vec![Some(true), Some(false), Some(true), None]) },
+            Column {
+                name: "b".into(),
+                data: ColumnData::Bool(vec![Some(true), Some(false), Some(true), None]),
+            },
             Column {
                 name: "s".into(),
                 data: ColumnData::Text(["a", "b", "it's", "a"].map(|s| Some(s.to_owned())).to_vec()),
@@ -346,7 +352,9 @@ mod tests {
             let error = text.parse::<Filter>().unwrap().rows(&columns).unwrap_err().to_string();
             assert!(error.contains(part), "{text}: {error}");
         }
-        for text in ["", "n", "n =", "n = = 3", "(n = 3", "n IN 3", "n = 3 4", "n = 'a", "n = {q}", "n = 1x", "é é"] {
+        for text in
+            ["", "n", "n =", "n = = 3", "(n = 3", "n IN 3", "n = 3 4", "n = 'a", "n = {q}", "n = 1x", "é é"]
+        {
             assert!(text.parse::<Filter>().is_err(), "{text}");
         }
     }

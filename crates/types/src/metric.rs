@@ -26,12 +26,7 @@ pub enum Metric {
 
 impl Metric {
     /// Every metric, in the order in which help lists them.
-    pub const ALL: [Metric; 4] = [
-        Metric::L2,
-        Metric::Cosine,
-        Metric::InnerProduct,
-        Metric::Hamming,
-    ];
+    pub const ALL: [Metric; 4] = [Metric::L2, Metric::Cosine, Metric::InnerProduct, Metric::Hamming];
 
     /// The words that files and people use for the metrics, for messages.
     pub const ACCEPTED: &'static str = "l2 (euclidean), cosine (angular), ip (dot, inner_product), hamming";
@@ -62,12 +57,8 @@ impl FromStr for Metric {
     type Err = UnknownMetric;
 
     fn from_str(word: &str) -> Result<Self, UnknownMetric> {
-        let plain: String = word
-            .trim()
-            .to_ascii_lowercase()
-            .chars()
-            .filter(char::is_ascii_alphanumeric)
-            .collect();
+        let plain: String =
+            word.trim().to_ascii_lowercase().chars().filter(char::is_ascii_alphanumeric).collect();
         match plain.as_str() {
             "l2" | "euclidean" | "euclid" | "l2distance" => Ok(Metric::L2),
             "cosine" | "angular" | "cos" | "cosinesimil" => Ok(Metric::Cosine),

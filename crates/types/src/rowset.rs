@@ -83,6 +83,9 @@ mod tests {
         set.set(3, false);
         set.set(4, true);
         set.set(4, true);
-        assert_eq!((set.count(), set.contains(3), set.contains(4), set.contains(900)), (29, false, true, false));
+        assert_eq!(
+            (set.count(), set.contains(3), set.contains(4), set.contains(900)),
+            (29, false, true, false)
+        );
     }
 }

@@ -48,7 +48,10 @@ pub fn median(values: &[f64]) -> Option<f64> {
 pub fn range(values: &[f64]) -> Option<Interval> {
     let mut values = values.iter().copied();
     let first = values.next()?;
-    Some(values.fold(Interval { low: first, high: first }, |r, v| Interval { low: r.low.min(v), high: r.high.max(v) }))
+    Some(values.fold(Interval { low: first, high: first }, |r, v| Interval {
+        low: r.low.min(v),
+        high: r.high.max(v),
+    }))
 }
 
 /// (largest - smallest) / median; none below two values or where the median is 0.
@@ -100,7 +103,11 @@ pub enum Verdict {
 pub fn compare(a: &[f64], b: &[f64]) -> Verdict {
     match (range(a), range(b)) {
         (Some(x), Some(y)) if a.len() > 1 && b.len() > 1 && !x.overlaps(y) => {
-            if x.low > y.high { Verdict::Larger } else { Verdict::Smaller }
+            if x.low > y.high {
+                Verdict::Larger
+            } else {
+                Verdict::Smaller
+            }
         }
         _ => Verdict::NotDistinguishable,
     }
@@ -123,7 +130,10 @@ mod tests {
     fn the_bootstrap_interval_holds_the_mean_and_is_repeatable() {
         let values: Vec<f64> = (0..200).map(|i| f64::from(i % 10) / 10.0).collect();
         let interval = bootstrap_mean(&values, 0.95, 1000, 1).unwrap();
-        assert!(interval.low < 0.45 && 0.45 < interval.high && interval.high - interval.low < 0.12, "{interval:?}");
+        assert!(
+            interval.low < 0.45 && 0.45 < interval.high && interval.high - interval.low < 0.12,
+            "{interval:?}"
+        );
         assert_eq!(bootstrap_mean(&values, 0.95, 1000, 1), Some(interval));
     }
 

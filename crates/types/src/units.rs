@@ -106,7 +106,8 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
 /// # Errors
 /// A sentence with the accepted form.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
-    humantime::parse_duration(text.trim()).map_err(|e| format!("{text:?} is no duration ({e}); write it like 90s, 5m or 1h 30m"))
+    humantime::parse_duration(text.trim())
+        .map_err(|e| format!("{text:?} is no duration ({e}); write it like 90s, 5m or 1h 30m"))
 }
 
 #[cfg(test)]

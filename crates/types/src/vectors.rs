@@ -215,11 +215,7 @@ impl Vectors {
     /// The rows `range` of this view.
     pub fn slice(&self, range: Range<usize>) -> Vectors {
         assert!(range.start <= range.end && range.end <= self.rows, "rows {range:?} of {}", self.rows);
-        Vectors {
-            offset: self.offset + range.start * self.stride,
-            rows: range.len(),
-            ..self.clone()
-        }
+        Vectors { offset: self.offset + range.start * self.stride, rows: range.len(), ..self.clone() }
     }
 
     /// A copy of the rows named, in that order.
