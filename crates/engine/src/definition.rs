@@ -1,0 +1,212 @@
+//! The definition of an engine: one TOML file that says everything about a product that is not
+//! code. Unknown fields are refused.
+
+use crate::{Capabilities, IndexSpec, Param, Params};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use types::Metric;
+
+/// A definition file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Definition {
+    /// Name on the command line and in records.
+    pub name: String,
+    /// Name in tables and charts.
+    pub title: String,
+    /// One sentence.
+    pub summary: String,
+    /// The protocol, which selects the code that drives it.
+    pub protocol: String,
+    /// What it has.
+    pub capabilities: Capabilities,
+    /// The kinds of index, the first is the default.
+    pub index: Vec<IndexDef>,
+    /// What a reader must know when comparing it, a sentence each; the report prints them.
+    #[serde(default)]
+    pub asymmetries: Vec<String>,
+    /// Options of the protocol's code (behaviour of the fake engine, statements of a server).
+    #[serde(default)]
+    pub options: toml::Table,
+}
+
+/// One kind of index.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IndexDef {
+    /// Kind, such as `hnsw`.
+    pub kind: String,
+    /// Build parameters by name.
+    #[serde(default)]
+    pub params: BTreeMap<String, ParamDef>,
+    /// The search-time knob; none where there is none.
+    #[serde(default)]
+    pub effort: Option<EffortDef>,
+}
+
+/// A build parameter.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ParamDef {
+    /// Value where a plan names none.
+    pub default: Param,
+    /// Smallest legal number.
+    #[serde(default)]
+    pub min: Option<i64>,
+    /// Largest legal number.
+    #[serde(default)]
+    pub max: Option<i64>,
+    /// Legal words.
+    #[serde(default)]
+    pub values: Vec<String>,
+    /// One sentence.
+    #[serde(default)]
+    pub help: String,
+}
+
+/// The search-time knob.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EffortDef {
+    /// Its name, such as `ef_search`.
+    pub name: String,
+    /// Smallest legal value.
+    pub min: u64,
+    /// Largest legal value.
+    pub max: u64,
+    /// Values of a sweep where a plan names none.
+    pub ladder: Vec<u64>,
+    /// The engine raises a value below k to k.
+    #[serde(default)]
+    pub raised_to_k: bool,
+}
+
+/// A definition that can't be used, or a build that does not fit it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct DefinitionError(pub String);
+
+impl Definition {
+    /// Reads and checks a definition; `origin` names the file in errors.
+    ///
+    /// # Errors
+    /// One line with the file, the place and the reason.
+    pub fn parse(text: &str, origin: &str) -> Result<Self, DefinitionError> {
+        let definition: Definition =
+            toml::from_str(text).map_err(|e| DefinitionError(format!("{origin}: {}", one_line(&e, text))))?;
+        definition.check().map_err(|reason| DefinitionError(format!("{origin}: {reason}")))?;
+        Ok(definition)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if self.name.is_empty() || !self.name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)) {
+            return Err(format!("name {:?} may hold letters, digits, - and _ only", self.name));
+        }
+        if self.index.is_empty() {
+            return Err("at least one [[index]] is needed".into());
+        }
+        for index in &self.index {
+            for (name, param) in &index.params {
+                param.check(name, &param.default).map_err(|e| format!("default of {}: {e}", index.kind))?;
+            }
+            if let Some(effort) = &index.effort {
+                if effort.ladder.is_empty() {
+                    return Err(format!("the ladder of {} is empty", effort.name));
+                }
+                for value in &effort.ladder {
+                    effort.check(*value)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The index kind named, or the first.
+    ///
+    /// # Errors
+    /// Where there is none of that name.
+    pub fn index_def(&self, kind: Option<&str>) -> Result<&IndexDef, DefinitionError> {
+        let Some(kind) = kind else { return Ok(&self.index[0]) };
+        self.index.iter().find(|i| i.kind == kind).ok_or_else(|| {
+            let known: Vec<&str> = self.index.iter().map(|i| i.kind.as_str()).collect();
+            DefinitionError(format!("{} has no index kind {kind:?}; it has: {}", self.name, known.join(", ")))
+        })
+    }
+
+    /// A build from what a plan says: defaults filled in, every value checked.
+    ///
+    /// # Errors
+    /// Where a parameter is unknown or out of range, or the metric is lacking.
+    pub fn index_spec(
+        &self,
+        kind: Option<&str>,
+        metric: Metric,
+        given: &Params,
+        threads: usize,
+    ) -> Result<IndexSpec, DefinitionError> {
+        let def = self.index_def(kind)?;
+        if !self.capabilities.metrics.contains(&metric) {
+            let has: Vec<&str> = self.capabilities.metrics.iter().map(|m| m.name()).collect();
+            return Err(DefinitionError(format!(
+                "{} has no {metric}; it has: {}",
+                self.name,
+                has.join(", ")
+            )));
+        }
+        let mut params: Params =
+            def.params.iter().map(|(name, p)| (name.clone(), p.default.clone())).collect();
+        for (name, value) in given {
+            let param = def.params.get(name).ok_or_else(|| {
+                let known: Vec<&str> = def.params.keys().map(String::as_str).collect();
+                let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+                DefinitionError(format!(
+                    "{} {} has no parameter {name:?}; it has: {known}",
+                    self.name, def.kind
+                ))
+            })?;
+            param.check(name, value).map_err(|e| DefinitionError(format!("{}: {e}", self.name)))?;
+            params.insert(name.clone(), value.clone());
+        }
+        Ok(IndexSpec { kind: def.kind.clone(), metric, params, threads })
+    }
+}
+
+impl ParamDef {
+    fn check(&self, name: &str, value: &Param) -> Result<(), String> {
+        let same_type = std::mem::discriminant(value) == std::mem::discriminant(&self.default);
+        match value {
+            _ if !same_type => {
+                Err(format!("{name} = {value} has another type than its default {}", self.default))
+            }
+            Param::Int(v) if self.min.is_some_and(|min| *v < min) || self.max.is_some_and(|max| *v > max) => {
+                let bound = |b: Option<i64>| b.map_or_else(String::new, |b| b.to_string());
+                Err(format!("{name} = {v} is outside {}..{}", bound(self.min), bound(self.max)))
+            }
+            Param::Text(v) if !self.values.is_empty() && !self.values.contains(v) => {
+                Err(format!("{name} = {v} is none of: {}", self.values.join(", ")))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl EffortDef {
+    /// Whether `value` is legal.
+    ///
+    /// # Errors
+    /// A sentence with the legal range.
+    pub fn check(&self, value: u64) -> Result<(), String> {
+        if (self.min..=self.max).contains(&value) {
+            Ok(())
+        } else {
+            Err(format!("{} = {value} is outside {}..{}", self.name, self.min, self.max))
+        }
+    }
+}
+
+/// A TOML error as one line: where, what.
+fn one_line(error: &toml::de::Error, text: &str) -> String {
+    let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+    let message = error.message().replace('\n', "; ");
+    line.map_or_else(|| message.clone(), |line| format!("line {line}: {message}"))
+}
