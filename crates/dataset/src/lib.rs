@@ -1,6 +1,6 @@
 //! Data sets: vectors, queries, columns and truth, from files of many formats.
 //!
-//! What is here: one module per file format under [`formats`], Annvil's own dataset directory,
+//! What is here: one module per file format, Annvil's own dataset directory,
 //! the catalogue of well-known sets, generators, and every check that needs no distance. What is
 //! not: distances (crate `exact`) and engines.
 //!
@@ -8,7 +8,10 @@
 //! into a cached flat file that is then mapped, and gives a [`Dataset`].
 
 mod error;
+pub mod hash;
 mod model;
+mod open;
 
 pub use error::DatasetError;
 pub use model::{Dataset, FilteredTruth, Hashes};
+pub use open::{OpenOptions, open};

@@ -1,5 +1,7 @@
 //! A data set in memory (mapped where the format allows).
 
+use crate::hash;
+use std::sync::OnceLock;
 use types::{Columns, FilterTemplate, Ids, Metric, Truth, Vectors};
 
 /// Everything that a file or directory says, in one shape. Rows are known by number: `truth` names
@@ -24,10 +26,46 @@ pub struct Dataset {
     pub truth: Option<Truth>,
     /// True neighbours under a filter, as the files give them.
     pub filtered: Vec<FilteredTruth>,
-    /// Content hashes; they key caches and records.
-    pub hashes: Hashes,
     /// What the reader did that the user should know, a sentence each ("float64 read as float32").
     pub notices: Vec<String>,
+    /// Filled by the first call of [`Dataset::hashes`].
+    pub(crate) hashes: OnceLock<Hashes>,
+    /// Where hashes of large files are remembered, and under which key.
+    pub(crate) hash_cache: Option<hash::Cache>,
+}
+
+impl Dataset {
+    /// A data set of `base` and `queries` alone: no metric, columns or truth; row i has the id i.
+    /// Fill in the public fields afterwards.
+    pub fn new(name: impl Into<String>, base: Vectors, queries: Vectors) -> Self {
+        Dataset {
+            name: name.into(),
+            metric: None,
+            ids: Ids::RowNumbers(base.rows()),
+            base,
+            queries,
+            columns: None,
+            query_columns: None,
+            truth: None,
+            filtered: Vec::new(),
+            notices: Vec::new(),
+            hashes: OnceLock::new(),
+            hash_cache: None,
+        }
+    }
+
+    /// Content hashes; they key caches and records. Computed on the first call (all cores, about
+    /// as fast as memory or disk), because opening must not read a file that is larger than
+    /// memory. Call [`Dataset::forget_hashes`] after changing vectors, columns or truth.
+    pub fn hashes(&self) -> &Hashes {
+        self.hashes.get_or_init(|| hash::of_dataset(self))
+    }
+
+    /// Drops the hashes computed so far, so that the next [`Dataset::hashes`] sees changed content.
+    pub fn forget_hashes(&mut self) {
+        self.hashes = OnceLock::new();
+        self.hash_cache = None;
+    }
 }
 
 /// The truth for one filter.
@@ -52,6 +90,6 @@ pub struct Hashes {
     pub queries: String,
     /// Of base and query columns.
     pub columns: Option<String>,
-    /// Of the truth as read.
+    /// Of the truth as read: the rows named, filtered truth too; distances do not count.
     pub truth: Option<String>,
 }
