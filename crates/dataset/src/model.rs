@@ -76,6 +76,9 @@ pub struct FilteredTruth {
     /// The filter, with placeholders where it differs by query. None where the file names only
     /// the case.
     pub filter: Option<FilterTemplate>,
+    /// What placeholders other than `{q}` stand for, one text a query; empty where there are none.
+    /// [`FilteredTruth::filters`] puts them in.
+    pub values: Vec<Option<String>>,
     /// The answers.
     pub truth: Truth,
 }
