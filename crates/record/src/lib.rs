@@ -1,1 +1,32 @@
-//! TODO
+//! The run directory: what a run leaves behind, and the only thing that a report reads.
+//!
+//! ```text
+//! runs/<name>/
+//!   manifest.json        what ran, on what, with which settings
+//!   records.jsonl        one flat object per point, append-only, synced
+//!   raw/<key>.parquet    per query and repeat: times, ids, hits
+//!   series/<engine>.jsonl  memory, CPU and I/O over time
+//!   logs/                what engines and the run said
+//! ```
+//!
+//! What is here: plain types of their own, versions, atomic writing, masking. What is not: the
+//! code that produces records or shows them.
+
+mod error;
+mod flag;
+mod manifest;
+mod point;
+mod run_dir;
+
+pub use error::RecordError;
+pub use flag::Flag;
+pub use manifest::{DatasetEntry, EngineEntry, Finding, Manifest, RunSession, Tool, Verdict};
+pub use point::{BuildFigures, LoadFigures, Phase, Point, SearchFigures, Status};
+pub use run_dir::{RunDir, RunLock};
+
+/// Records of different measurement versions are never charted together. It goes up when a
+/// change makes the same engine on the same machine give other figures.
+pub const MEASUREMENT_VERSION: u32 = 1;
+
+/// Version of the file formats: a reader refuses another major and ignores fields of a newer minor.
+pub const FORMAT: (u32, u32) = (1, 0);
