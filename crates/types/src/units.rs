@@ -110,6 +110,11 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         .map_err(|e| format!("{text:?} is no duration ({e}); write it like 90s, 5m or 1h 30m"))
 }
 
+/// A duration as [`parse_duration`] reads it, without loss: `1h 30m`.
+pub fn format_duration(duration: Duration) -> String {
+    humantime::format_duration(duration).to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
