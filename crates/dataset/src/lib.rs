@@ -8,6 +8,7 @@
 //! into a cached flat file that is then mapped, and gives a [`Dataset`].
 
 mod error;
+pub mod generate;
 pub mod hash;
 mod model;
 mod open;
