@@ -7,11 +7,24 @@
 //! The way in is [`open`]: it recognises the format, maps what can be mapped, streams what cannot
 //! into a cached flat file that is then mapped, and gives a [`Dataset`].
 
+mod bigann;
+mod convert;
 mod error;
+mod filtered;
+mod flat;
+mod format;
 pub mod generate;
 pub mod hash;
+mod hdf5;
+mod hdf5_attrs;
+mod mapping;
 mod model;
+mod neighbours;
+mod npy;
 mod open;
+mod table;
+mod texmex;
+mod tidy;
 
 pub use error::DatasetError;
 pub use model::{Dataset, FilteredTruth, Hashes};

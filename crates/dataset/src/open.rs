@@ -1,11 +1,18 @@
 //! The way in: a path and options become a [`Dataset`].
 //!
-//! What is here: recognising the format by ending and content, and what is the same for all
-//! formats (separate query, truth and column files, the row limit). What is not: any format.
+//! What is here: the options, and the order in which a set is put together (base, queries, columns,
+//! limit, truth). What is not: recognising formats (`format`), any format, and whether the truth
+//! is right (crate `exact`).
 
-use crate::{Dataset, DatasetError};
+use crate::{
+    Dataset, DatasetError, bigann, flat,
+    format::{self, Format},
+    hash, hdf5,
+    neighbours::Against,
+    npy, texmex, tidy,
+};
 use std::path::{Path, PathBuf};
-use types::Metric;
+use types::{Columns, Ids, Metric, Truth, Vectors};
 
 /// What a caller may say beside the path. All fields may stay empty.
 #[derive(Clone, Debug, Default)]
@@ -36,12 +43,170 @@ pub struct OpenOptions {
     pub drop_bad_rows: bool,
 }
 
-/// Opens a data set of any known format.
+/// Opens a data set of any known format. Where the file holds no queries the result has none (0
+/// rows), with a notice.
 ///
 /// # Errors
 /// Where the ending is unknown, the content is not what the ending says, or the file is damaged;
 /// each message names the file and the next step.
 pub fn open(path: &Path, options: &OpenOptions) -> Result<Dataset, DatasetError> {
-    let _ = options;
-    Err(DatasetError::invalid(path, "no format is known"))
+    if options.limit == Some(0) {
+        return Err(DatasetError::Usage("a limit of 0 rows leaves nothing to search".to_owned()));
+    }
+    let format = format::recognise(path)?;
+    let mut dataset = match format {
+        Format::Hdf5 => hdf5::open(path, options)?,
+        Format::Parquet | Format::Csv | Format::Directory => {
+            return Err(DatasetError::invalid(path, "not built in yet"));
+        }
+        Format::Npy | Format::Texmex(_) | Format::BigAnn(_) => plain(path, format, options)?,
+        Format::KnnTruth => {
+            let reason = "this ending is that of a truth file; give the base vectors and name it as truth";
+            return Err(DatasetError::invalid(path, reason));
+        }
+    };
+    // Parquet files and directories read what lies beside them, which the key would not see.
+    let self_contained = !matches!(format, Format::Parquet | Format::Csv | Format::Directory);
+    complete(&mut dataset, path, options, self_contained)?;
+    Ok(dataset)
+}
+
+/// A file of base vectors alone, with the queries and truth that lie beside it under usual names.
+fn plain(path: &Path, format: Format, options: &OpenOptions) -> Result<Dataset, DatasetError> {
+    let base = match format {
+        Format::BigAnn(stored) => bigann::vectors(path, stored, "base", options.limit, options)?,
+        Format::Texmex(kind) => texmex::vectors(path, kind, "base", options)?,
+        _ => npy::vectors(path, "base", options)?,
+    };
+    let none = base.vectors.slice(0..0);
+    let mut dataset = Dataset::new(format::stem(path), base.vectors, none);
+    dataset.notices = base.notices;
+    let beside = format::beside(path);
+    if let Some(queries) = beside.queries.filter(|_| options.queries.is_none()) {
+        dataset.notices.push(format!("queries are those of {}", queries.display()));
+        set_queries(&mut dataset, &queries, options)?;
+        if let Some(truth) = beside.truth.filter(|_| options.truth.is_none() && options.limit.is_none()) {
+            dataset.notices.push(format!("truth is that of {}", truth.display()));
+            set_truth(&mut dataset, &truth, options)?;
+        }
+    }
+    Ok(dataset)
+}
+
+/// Everything that is the same for all formats.
+fn complete(
+    dataset: &mut Dataset,
+    path: &Path,
+    options: &OpenOptions,
+    self_contained: bool,
+) -> Result<(), DatasetError> {
+    if let Some(queries) = &options.queries {
+        if dataset.truth.take().is_some() || !dataset.filtered.is_empty() {
+            let notice = "the truth of the data set is left out: it is that of its own queries";
+            dataset.notices.push(notice.to_owned());
+        }
+        dataset.filtered.clear();
+        dataset.query_columns = None;
+        set_queries(dataset, queries, options)?;
+    }
+    if let Some(columns) = &options.columns {
+        // Read before the limit: line i of a metadata file belongs to row i of the whole set.
+        dataset.columns = Some(read_columns(columns, &dataset.ids)?);
+    }
+    if let Some(columns) = &options.query_columns {
+        dataset.query_columns = Some(read_columns(columns, &Ids::RowNumbers(dataset.queries.rows()))?);
+    }
+    tidy::limit(dataset, options);
+    if let Some(truth) = &options.truth {
+        set_truth(dataset, truth, options)?;
+    }
+    if let Some(metric) = options.metric {
+        dataset.metric = Some(metric);
+    }
+    tidy::bits(dataset, path)?;
+    tidy::check(dataset, path)?;
+    if options.drop_bad_rows {
+        tidy::drop_bad_rows(dataset);
+    }
+    dataset.forget_hashes();
+    if let (Some(dir), true) = (&options.cache_dir, self_contained) {
+        dataset.hash_cache = hash_key(path, options).map(|key| hash::Cache { dir: dir.clone(), key });
+    }
+    Ok(())
+}
+
+/// The key under which the vectors' hashes are remembered; none where files cannot be looked at.
+fn hash_key(path: &Path, options: &OpenOptions) -> Option<String> {
+    let beside = format::beside(path).queries;
+    let sources: Vec<&Path> =
+        [Some(path), options.queries.as_deref(), beside.as_deref()].into_iter().flatten().collect();
+    let what = format!(
+        "hash 1 {:?} {:?} {} {:?}",
+        options.limit, options.metric, options.drop_bad_rows, options.vector_column
+    );
+    flat::key(&sources, &what).ok()
+}
+
+fn set_queries(dataset: &mut Dataset, path: &Path, options: &OpenOptions) -> Result<(), DatasetError> {
+    let (queries, notices) = read_queries(path, options)?;
+    if queries.dim() != dataset.base.dim() {
+        let reason = format!(
+            "the queries have {} components, the base has {}: they do not belong together",
+            queries.dim(),
+            dataset.base.dim()
+        );
+        return Err(DatasetError::invalid(path, reason));
+    }
+    dataset.queries = queries;
+    dataset.notices.extend(notices);
+    Ok(())
+}
+
+fn read_queries(path: &Path, options: &OpenOptions) -> Result<(Vectors, Vec<String>), DatasetError> {
+    let own = OpenOptions {
+        id_column: None,
+        vector_column: options.vector_column.clone(),
+        cache_dir: options.cache_dir.clone(),
+        ..OpenOptions::default()
+    };
+    let flat = match format::recognise(path)? {
+        Format::Hdf5 => hdf5::queries(path, &own)?,
+        Format::Npy => npy::vectors(path, "queries", &own)?,
+        Format::Texmex(kind) => texmex::vectors(path, kind, "queries", &own)?,
+        Format::BigAnn(stored) => bigann::vectors(path, stored, "queries", None, &own)?,
+        Format::Parquet | Format::Csv => return Err(DatasetError::invalid(path, "not built in yet")),
+        Format::Directory | Format::KnnTruth => {
+            return Err(DatasetError::invalid(path, "queries are a file of vectors, this is none"));
+        }
+    };
+    Ok((flat.vectors, flat.notices))
+}
+
+fn set_truth(dataset: &mut Dataset, path: &Path, options: &OpenOptions) -> Result<(), DatasetError> {
+    if dataset.queries.rows() == 0 {
+        let reason = "truth without queries; name the file of the queries too";
+        return Err(DatasetError::invalid(path, reason));
+    }
+    let against = Against { base_rows: dataset.base.rows(), queries: dataset.queries.rows() };
+    let format = format::recognise(path)?;
+    let truth: Truth = match format {
+        Format::Texmex(texmex::Kind::I) => texmex::truth(path, against)?,
+        Format::KnnTruth => bigann::truth(path, against)?,
+        Format::BigAnn(stored) if stored == bigann::IBIN => bigann::truth(path, against)?,
+        Format::Npy => npy::truth(path, against)?,
+        Format::Hdf5 => hdf5::truth(path, against, &dataset.base, &mut dataset.notices)?,
+        Format::Parquet | Format::Texmex(_) | Format::BigAnn(_) | Format::Csv | Format::Directory => {
+            let reason = "truth is read from ivecs, ibin, bin, gt, npy, hdf5 and parquet files";
+            return Err(DatasetError::invalid(path, reason));
+        }
+    };
+    dataset.truth = Some(truth);
+    Ok(())
+}
+
+fn read_columns(path: &Path, ids: &Ids) -> Result<Columns, DatasetError> {
+    match format::recognise(path)? {
+        Format::Csv if ids.is_empty() => Err(DatasetError::invalid(path, "not built in yet")),
+        _ => Err(DatasetError::invalid(path, "metadata is read from parquet and CSV files")),
+    }
 }
