@@ -1,1 +1,24 @@
-//! TODO
+//! Exact neighbours and recall: the figures that everything else stands on.
+//!
+//! What is here: distances in float64, the search for exact neighbours over any rows, the truth
+//! under filters, its cache on disk, the check of a truth that a file brings, and the score of an
+//! answer. What is not: file formats (crate `dataset`) and engines.
+//!
+//! Exactness: a search screens in f32 with an error bound that holds for every input, and decides
+//! in float64 (see [`neighbours`]). Its order is that of the float64 distances, equal ones by the
+//! lower row. One distance function serves search, recall and checks, so they never disagree.
+
+mod distance;
+mod error;
+mod filtered;
+mod kernel;
+mod search;
+mod searcher;
+mod topk;
+
+pub use distance::{check_metric, distance};
+pub use error::ExactError;
+pub use filtered::{FilterRows, Group, truth_for};
+pub use kernel::Level;
+pub use search::{Options, Subset, neighbours};
+pub use searcher::{Scratch, Searcher};

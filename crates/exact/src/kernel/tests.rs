@@ -1,0 +1,1 @@
+//! Kernels against obvious loops.

@@ -1,0 +1,408 @@
+//! Exact neighbours of many queries at once.
+//!
+//! Rows are read in blocks, each block by all queries before the next, so the base is streamed once.
+//! Per block: rows are decoded to f32 (borrowed where they are f32), tiles of queries screen them in
+//! f32 against a cut that follows from the k-th best key so far, and what passes is decided in
+//! float64. The screening can only rule out what is certainly worse, so the answer is that of a
+//! float64 scan, bit for bit.
+
+use crate::distance::{Probe, check_pair, key_distance, masked_bits, norm};
+use crate::kernel::{Cut, Level, SCREEN_ROWS, TILE_QUERIES, Tile, norm_is_safe, screen};
+use crate::topk::{Scored, TopK};
+use crate::{ExactError, Group, Searcher};
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use types::{Element, Metric, Neighbour, RowSet, Truth, Vectors};
+
+/// Bytes of decoded rows in a block: several blocks fit any shared cache.
+const BLOCK_BYTES: usize = 4 << 20;
+/// Groups of fewer queries than this are searched one query at a time.
+const FEW_QUERIES: usize = 4;
+
+/// How a search runs. The default: all cores, silent, not to be stopped.
+#[derive(Clone, Copy, Default)]
+pub struct Options<'a> {
+    /// Threads; none for one per core.
+    pub threads: Option<usize>,
+    /// Called now and then, from any thread, with pairs of vectors done and in all.
+    pub progress: Option<&'a (dyn Fn(u64, u64) + Sync)>,
+    /// Set it to end the search with [`ExactError::Stopped`].
+    pub stop: Option<&'a AtomicBool>,
+    /// The instruction set; none for the best there is. For tests and benchmarks: a level that the
+    /// machine lacks is replaced by the best.
+    pub level: Option<Level>,
+}
+
+/// The rows among which neighbours are sought.
+#[derive(Clone, Copy, Debug)]
+pub enum Subset<'a> {
+    /// All.
+    All,
+    /// These, for every query.
+    Same(&'a RowSet),
+    /// Rows by group of queries. A query in no group has no neighbours.
+    Groups(&'a [Group]),
+}
+
+/// The `k` nearest rows of `base` for each row of `queries`, nearest first, ties by the lower row.
+///
+/// Lists are shorter where fewer rows qualify. Under cosine a zero row has no distance and never
+/// qualifies, and a zero query has an empty list with 0 rows matching. Any two element types may
+/// meet, bits with bits only.
+///
+/// # Errors
+/// Where metric, elements, dimensions or row sets do not fit, where `k` is 0, or when stopped.
+pub fn neighbours(
+    base: &Vectors,
+    queries: &Vectors,
+    metric: Metric,
+    k: usize,
+    subset: Subset<'_>,
+    options: &Options<'_>,
+) -> Result<Truth, ExactError> {
+    check_pair(base, queries, metric)?;
+    if k == 0 {
+        return Err(ExactError::ZeroK);
+    }
+    let units = units(base, queries, subset)?;
+    let pool = thread_pool(options.threads)?;
+    let pairs = |u: &Unit<'_>| u.row_count(base) as u64 * u.queries.len() as u64;
+    let level = options.level.filter(|l| Level::available().contains(l)).unwrap_or_else(Level::detect);
+    let job = Job {
+        base,
+        queries,
+        metric,
+        k,
+        level,
+        threads: pool.current_num_threads(),
+        options,
+        done: AtomicU64::new(0),
+        total: units.iter().map(pairs).sum(),
+    };
+    let answers = pool.install(|| job.run(&units))?;
+    let mut truth = Truth::new(k);
+    for (list, matching) in answers {
+        let list = list.into_iter().map(|s| Neighbour { row: s.row, distance: key_distance(metric, s.key) });
+        truth.push(list, matching);
+    }
+    Ok(truth)
+}
+
+/// A pool of `threads`, or of one thread per core.
+pub(crate) fn thread_pool(threads: Option<usize>) -> Result<rayon::ThreadPool, ExactError> {
+    let threads = threads.unwrap_or(0);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).thread_name(|i| format!("exact-{i}"));
+    pool.build().map_err(|source| ExactError::Threads { threads, source })
+}
+
+/// Queries that look at the same rows.
+struct Unit<'a> {
+    rows: Option<&'a RowSet>,
+    queries: Vec<usize>,
+}
+
+impl Unit<'_> {
+    fn row_count(&self, base: &Vectors) -> usize {
+        self.rows.map_or(base.rows(), RowSet::count)
+    }
+}
+
+fn units<'a>(base: &Vectors, queries: &Vectors, subset: Subset<'a>) -> Result<Vec<Unit<'a>>, ExactError> {
+    let all = || (0..queries.rows()).collect();
+    let units = match subset {
+        Subset::All => vec![Unit { rows: None, queries: all() }],
+        Subset::Same(rows) => vec![Unit { rows: Some(rows), queries: all() }],
+        Subset::Groups(groups) => {
+            let unit = |g: &'a Group| Unit { rows: g.rows.as_deref(), queries: g.queries.clone() };
+            groups.iter().map(unit).collect()
+        }
+    };
+    for unit in &units {
+        if let Some(rows) = unit.rows
+            && rows.rows() != base.rows()
+        {
+            let (found, expected) = (rows.rows(), base.rows());
+            return Err(ExactError::Length { what: "row set", unit: "rows", found, expected });
+        }
+        if let Some(&past) = unit.queries.iter().find(|&&q| q >= queries.rows()) {
+            let (found, expected) = (past + 1, queries.rows());
+            return Err(ExactError::Length { what: "groups", unit: "queries", found, expected });
+        }
+    }
+    Ok(units)
+}
+
+struct Job<'a> {
+    base: &'a Vectors,
+    queries: &'a Vectors,
+    metric: Metric,
+    k: usize,
+    level: Level,
+    threads: usize,
+    options: &'a Options<'a>,
+    done: AtomicU64,
+    total: u64,
+}
+
+/// The neighbours of a query, and how many rows qualify for it.
+type Answer = (Vec<Scored>, u64);
+
+impl Job<'_> {
+    fn run(&self, units: &[Unit<'_>]) -> Result<Vec<Answer>, ExactError> {
+        let one_by_one = |u: &Unit<'_>| units.len() > self.threads && u.queries.len() < FEW_QUERIES;
+        let searcher = units.iter().any(one_by_one).then(|| {
+            Searcher::prepared(self.base.clone(), self.metric, self.level)
+        });
+        let found: Vec<Vec<Answer>> = units
+            .par_iter()
+            .map(|unit| match &searcher {
+                Some(searcher) if one_by_one(unit) => self.one_by_one(searcher, unit),
+                _ => self.together(unit),
+            })
+            .collect::<Result<_, _>>()?;
+        let mut answers: Vec<Answer> = vec![(Vec::new(), 0); self.queries.rows()];
+        for (unit, found) in units.iter().zip(found) {
+            for (&query, answer) in unit.queries.iter().zip(found) {
+                answers[query] = answer;
+            }
+        }
+        Ok(answers)
+    }
+
+    fn stopped(&self) -> bool {
+        self.options.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
+
+    fn advance(&self, pairs: usize) {
+        let done = self.done.fetch_add(pairs as u64, Ordering::Relaxed) + pairs as u64;
+        if let Some(progress) = self.options.progress {
+            progress(done, self.total);
+        }
+    }
+
+    fn one_by_one(&self, searcher: &Searcher, unit: &Unit<'_>) -> Result<Vec<Answer>, ExactError> {
+        let mut scratch = crate::Scratch::default();
+        let mut answers = Vec::with_capacity(unit.queries.len());
+        for &query in &unit.queries {
+            if self.stopped() {
+                return Err(ExactError::Stopped);
+            }
+            scratch.probe = Probe::new(self.queries, query);
+            let matching = searcher.scan(self.k, unit.rows, &mut scratch);
+            answers.push((scratch.sorted.clone(), matching));
+            self.advance(unit.row_count(self.base));
+        }
+        Ok(answers)
+    }
+
+    /// All queries of a unit over all its rows, block by block.
+    fn together(&self, unit: &Unit<'_>) -> Result<Vec<Answer>, ExactError> {
+        let rows: Vec<u32> = match unit.rows {
+            Some(set) => set.iter().map(|row| row as u32).collect(),
+            None => (0..self.base.rows() as u32).collect(),
+        };
+        let parts = self.parts(unit.queries.len(), rows.len());
+        let mut states: Vec<State> = unit
+            .queries
+            .par_chunks(TILE_QUERIES)
+            .flat_map_iter(|queries| (0..parts).map(|part| self.state(queries, part, rows.len())))
+            .collect();
+        let row_bytes = (self.base.dim() * 4).max(1);
+        let step = (BLOCK_BYTES / row_bytes).clamp(SCREEN_ROWS * parts, 1 << 16);
+        let mut buffer = Buffer::default();
+        let mut qualifying = 0;
+        for chunk in rows.chunks(step) {
+            if self.stopped() {
+                return Err(ExactError::Stopped);
+            }
+            let block = Block::load(self.base, self.metric, self.level, chunk, &mut buffer);
+            qualifying += block.ids.len() as u64;
+            states.par_iter_mut().for_each(|state| {
+                if !self.stopped() {
+                    state.scan(self, &block, parts);
+                }
+            });
+            self.advance(chunk.len() * unit.queries.len());
+        }
+        if self.stopped() {
+            return Err(ExactError::Stopped);
+        }
+        Ok(self.merge(&mut states, parts, qualifying))
+    }
+
+    /// Into how many parts the rows of a block are split, so that few queries keep all cores busy.
+    /// Each part has lists of its own to fill, so parts stay far longer than `k`.
+    fn parts(&self, queries: usize, rows: usize) -> usize {
+        let tiles = queries.div_ceil(TILE_QUERIES).max(1);
+        let wanted = if self.threads == 1 { 1 } else { (4 * self.threads).div_ceil(tiles) };
+        wanted.min(rows / self.k.saturating_mul(16).max(1024)).max(1)
+    }
+
+    fn state(&self, queries: &[usize], part: usize, rows: usize) -> State {
+        let probes: Vec<Probe> = queries.iter().map(|&q| Probe::new(self.queries, q)).collect();
+        let floats: Vec<&[f32]> = probes.iter().map(|p| p.floats.as_slice()).collect();
+        let dim = if self.queries.element() == Element::Bit { 0 } else { self.base.dim() };
+        let tile = Tile::new(dim, &floats);
+        let best = vec![TopK::new(self.k.min(rows)); probes.len()];
+        State { part, tile, probes, best, safe: false }
+    }
+
+    fn merge(&self, states: &mut [State], parts: usize, qualifying: u64) -> Vec<Answer> {
+        let mut answers = Vec::new();
+        let mut part = Vec::new();
+        for of_tile in states.chunks_mut(parts) {
+            for lane in 0..of_tile[0].probes.len() {
+                if !of_tile[0].probes[lane].is_defined(self.metric) {
+                    answers.push((Vec::new(), 0));
+                    continue;
+                }
+                let mut list = Vec::new();
+                for state in of_tile.iter_mut() {
+                    state.best[lane].drain_sorted(&mut part);
+                    list.extend_from_slice(&part);
+                }
+                list.sort_unstable();
+                list.truncate(self.k);
+                answers.push((list, qualifying));
+            }
+        }
+        answers
+    }
+}
+
+/// Memory that blocks use again.
+#[derive(Default)]
+struct Buffer {
+    floats: Vec<f32>,
+    bits: Vec<Vec<u8>>,
+}
+
+/// Some rows, ready for the kernels. Rows without a distance are left out.
+struct Block<'a> {
+    ids: Vec<u32>,
+    rows: Vec<&'a [f32]>,
+    bits: Vec<&'a [u8]>,
+    norms: Vec<f64>,
+    norms_f32: Vec<f32>,
+    /// Whether the bound on dot products holds for all rows.
+    safe: bool,
+}
+
+impl<'a> Block<'a> {
+    fn load(base: &'a Vectors, metric: Metric, level: Level, ids: &[u32], buffer: &'a mut Buffer) -> Block<'a> {
+        let mut block = Block {
+            ids: ids.to_vec(),
+            rows: Vec::new(),
+            bits: Vec::new(),
+            norms: vec![0.0; ids.len()],
+            norms_f32: vec![0.0; ids.len()],
+            safe: true,
+        };
+        if metric == Metric::Hamming {
+            buffer.bits.resize_with(ids.len(), Vec::new);
+            let fill = |(bits, &row): (&mut Vec<u8>, &u32)| masked_bits(base, row as usize, bits);
+            buffer.bits.par_iter_mut().zip(ids).with_min_len(256).for_each(fill);
+            block.bits = buffer.bits.iter().map(Vec::as_slice).collect();
+            return block;
+        }
+        block.rows = float_rows(base, ids, &mut buffer.floats);
+        if metric != Metric::L2 {
+            let norms = block.rows.par_iter().with_min_len(64).map(|row| norm(level, row));
+            block.norms = norms.collect();
+            if metric == Metric::Cosine {
+                block.leave_out_zero_rows();
+            }
+            block.safe = block.norms.iter().all(|&n| n == 0.0 || norm_is_safe(n));
+            block.norms_f32 = block.norms.iter().map(|&n| n as f32).collect();
+        }
+        block
+    }
+
+    fn leave_out_zero_rows(&mut self) {
+        let keep: Vec<bool> = self.norms.iter().map(|&n| n > 0.0).collect();
+        let mut kept = keep.iter();
+        self.ids.retain(|_| kept.next() == Some(&true));
+        kept = keep.iter();
+        self.rows.retain(|_| kept.next() == Some(&true));
+        self.norms.retain(|&n| n > 0.0);
+    }
+}
+
+/// The rows as f32: borrowed where they are stored so, else decoded into `buffer`.
+fn float_rows<'a>(base: &'a Vectors, ids: &[u32], buffer: &'a mut Vec<f32>) -> Vec<&'a [f32]> {
+    let borrow = |&id: &u32| match base.row(id as usize) {
+        std::borrow::Cow::Borrowed(row) => Some(row),
+        std::borrow::Cow::Owned(_) => None,
+    };
+    // All rows or none: alignment may differ between rows of a strided view.
+    if base.element() == Element::F32
+        && let Some(rows) = ids.iter().map(borrow).collect()
+    {
+        return rows;
+    }
+    let dim = base.dim();
+    buffer.resize(ids.len() * dim, 0.0);
+    if dim == 0 {
+        return vec![&[]; ids.len()];
+    }
+    let decode = |(out, &id): (&mut [f32], &u32)| base.row_into(id as usize, out);
+    buffer.par_chunks_mut(dim).zip(ids).with_min_len(64).for_each(decode);
+    buffer.chunks(dim).collect()
+}
+
+/// A tile of queries over one part of each block.
+struct State {
+    part: usize,
+    tile: Tile,
+    probes: Vec<Probe>,
+    best: Vec<TopK>,
+    /// Whether the cuts in the tile assume safe norms.
+    safe: bool,
+}
+
+impl State {
+    fn scan(&mut self, job: &Job<'_>, block: &Block<'_>, parts: usize) {
+        let len = block.ids.len();
+        let range = len * self.part / parts..len * (self.part + 1) / parts;
+        if job.metric == Metric::Hamming {
+            for i in range {
+                for (probe, best) in self.probes.iter().zip(&mut self.best) {
+                    best.offer(Scored { key: probe.bit_key(job.level, block.bits[i]), row: block.ids[i] });
+                }
+            }
+            return;
+        }
+        if self.safe != block.safe {
+            self.safe = block.safe;
+            (0..self.probes.len()).for_each(|lane| self.renew_cut(job, lane));
+        }
+        for start in range.clone().step_by(SCREEN_ROWS) {
+            let end = (start + SCREEN_ROWS).min(range.end);
+            let (rows, norms) = (&block.rows[start..end], &block.norms_f32[start..end]);
+            let masks = screen(job.level, job.metric == Metric::L2, rows, norms, &self.tile);
+            for (i, mask) in (start..end).zip(masks) {
+                self.decide(job, block, i, mask);
+            }
+        }
+    }
+
+    /// The exact keys of row `i` of the block for the queries in `mask`.
+    fn decide(&mut self, job: &Job<'_>, block: &Block<'_>, i: usize, mut mask: u32) {
+        while mask != 0 {
+            let lane = mask.trailing_zeros() as usize;
+            mask &= mask - 1;
+            if let Some(probe) = self.probes.get(lane) {
+                let key = probe.key(job.metric, job.level, block.rows[i], block.norms[i]);
+                if self.best[lane].offer(Scored { key, row: block.ids[i] }) {
+                    self.renew_cut(job, lane);
+                }
+            }
+        }
+    }
+
+    fn renew_cut(&mut self, job: &Job<'_>, lane: usize) {
+        let norm = self.probes[lane].norm;
+        let cut = Cut::new(job.metric, self.best[lane].worst(), job.base.dim(), norm, self.safe);
+        self.tile.set_cut(lane, cut);
+    }
+}
