@@ -25,6 +25,10 @@ pub struct Manifest {
     pub datasets: Vec<DatasetEntry>,
     /// One section per engine.
     pub engines: BTreeMap<String, EngineEntry>,
+    /// Keys of the points that the plan asks for, in order, as far as the run has come. Points in
+    /// `records.jsonl` with other keys are of an earlier plan and are not part of the result.
+    #[serde(default)]
+    pub planned: Vec<String>,
     /// Every start of the run: the first and each resume.
     pub sessions: Vec<RunSession>,
     /// Whether the result may be used; none while the run goes on.
@@ -73,6 +77,9 @@ pub struct DatasetEntry {
     pub truth_hash: Option<String>,
     /// What the reader said.
     pub notices: Vec<String>,
+    /// Checks that failed and were overridden by `--force`, a sentence each.
+    #[serde(default)]
+    pub forced: Vec<String>,
 }
 
 /// An engine of the run.

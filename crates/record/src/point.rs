@@ -45,8 +45,11 @@ pub struct Point {
     pub phase: Phase,
     /// What became of it.
     pub status: Status,
-    /// Why it is not valid.
+    /// Why it is not valid, for people.
     pub reason: Option<String>,
+    /// Why it is not valid, for programs: `row_count`, `index_mismatch`, `timeout`, `errors` ...
+    #[serde(default)]
+    pub code: Option<String>,
     /// Marks.
     pub flags: Vec<Flag>,
     /// Name of the data set.
