@@ -8,7 +8,10 @@
 //! into a cached flat file that is then mapped, and gives a [`Dataset`].
 
 mod bigann;
+pub mod catalogue;
 mod convert;
+pub mod csv;
+pub mod directory;
 mod error;
 mod filtered;
 mod flat;
@@ -22,6 +25,7 @@ mod model;
 mod neighbours;
 mod npy;
 mod open;
+pub mod parquet;
 mod table;
 mod texmex;
 mod tidy;
