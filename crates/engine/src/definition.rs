@@ -1,7 +1,7 @@
 //! The definition of an engine: one TOML file that says everything about a product that is not
 //! code. Unknown fields are refused.
 
-use crate::{Capabilities, IndexSpec, Param, Params};
+use crate::{Capabilities, EngineError, ErrorKind, IndexSpec, Param, Params, SearchSpec, TableSpec};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use types::Metric;
@@ -50,6 +50,9 @@ pub struct IndexDef {
 pub struct ParamDef {
     /// Value where a plan names none.
     pub default: Param,
+    /// Value instead of `default` under a metric that needs another.
+    #[serde(default)]
+    pub metric_default: BTreeMap<Metric, Param>,
     /// Smallest legal number.
     #[serde(default)]
     pub min: Option<i64>,
@@ -107,7 +110,9 @@ impl Definition {
         }
         for index in &self.index {
             for (name, param) in &index.params {
-                param.check(name, &param.default).map_err(|e| format!("default of {}: {e}", index.kind))?;
+                for default in std::iter::once(&param.default).chain(param.metric_default.values()) {
+                    param.check(name, default).map_err(|e| format!("default of {}: {e}", index.kind))?;
+                }
             }
             if let Some(effort) = &index.effort {
                 if effort.ladder.is_empty() {
@@ -154,7 +159,7 @@ impl Definition {
             )));
         }
         let mut params: Params =
-            def.params.iter().map(|(name, p)| (name.clone(), p.default.clone())).collect();
+            def.params.iter().map(|(name, p)| (name.clone(), p.default_under(metric).clone())).collect();
         for (name, value) in given {
             let param = def.params.get(name).ok_or_else(|| {
                 let known: Vec<&str> = def.params.keys().map(String::as_str).collect();
@@ -169,9 +174,69 @@ impl Definition {
         }
         Ok(IndexSpec { kind: def.kind.clone(), metric, params, threads })
     }
+
+    /// Whether the engine can hold such a table: metric, dimensions, index kind.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] with what is lacking.
+    pub fn check_table(&self, table: &TableSpec) -> Result<(), EngineError> {
+        let lacking = |what: String| Err(EngineError::new(ErrorKind::Unsupported, what));
+        let (name, has) = (&self.name, &self.capabilities);
+        self.index_def(Some(&table.index.kind))
+            .map_err(|e| EngineError::new(ErrorKind::Unsupported, e.to_string()))?;
+        if !has.metrics.contains(&table.metric) {
+            return lacking(format!("{name} has no {}", table.metric));
+        }
+        if table.dim == 0 {
+            return lacking(format!("{name} takes no vectors of 0 dimensions"));
+        }
+        if let Some(max) = has.max_dim.filter(|&max| table.dim > max) {
+            return lacking(format!("{name} takes at most {max} dimensions, the data has {}", table.dim));
+        }
+        Ok(())
+    }
+
+    /// Whether the engine can be asked this under an index of `kind`: k, effort, the filters' kinds.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] with what is lacking or out of range.
+    pub fn check_search(&self, kind: &str, search: &SearchSpec) -> Result<(), EngineError> {
+        let lacking = |what: String| Err(EngineError::new(ErrorKind::Unsupported, what));
+        let (name, has) = (&self.name, &self.capabilities);
+        if search.k == 0 || has.max_k.is_some_and(|max| search.k > max) {
+            let max = has.max_k.map_or_else(|| "any".to_owned(), |max| max.to_string());
+            return lacking(format!("{name} can't be asked for k = {}; it takes 1 to {max}", search.k));
+        }
+        let knob = self.index.iter().find(|i| i.kind == kind).and_then(|i| i.effort.as_ref());
+        match (knob, search.effort) {
+            (None, Some(effort)) => {
+                return lacking(format!(
+                    "{name} {kind} has no search-time knob, but effort = {effort} is asked"
+                ));
+            }
+            (Some(knob), Some(effort)) => {
+                if let Err(reason) = knob.check(effort) {
+                    return lacking(format!("{name}: {reason}"));
+                }
+            }
+            (_, None) => {}
+        }
+        for (filter, _) in search.filters.groups(search.queries.rows()) {
+            let Some(filter) = filter else { continue };
+            if let Some(kind) = filter.kinds().into_iter().find(|kind| !has.filters.contains(kind)) {
+                return lacking(format!("{name} has no filter of the kind {kind:?}, which {filter} needs"));
+            }
+        }
+        Ok(())
+    }
 }
 
 impl ParamDef {
+    /// The value where a plan names none, under `metric`.
+    pub fn default_under(&self, metric: Metric) -> &Param {
+        self.metric_default.get(&metric).unwrap_or(&self.default)
+    }
+
     fn check(&self, name: &str, value: &Param) -> Result<(), String> {
         let same_type = std::mem::discriminant(value) == std::mem::discriminant(&self.default);
         match value {

@@ -25,6 +25,11 @@ impl Hits {
         self.keys.push(key);
     }
 
+    /// Adds several keys, nearest first.
+    pub fn extend_from_slice(&mut self, keys: &[u64]) {
+        self.keys.extend_from_slice(keys);
+    }
+
     /// Adds a key in whatever form the protocol gave it.
     ///
     /// # Errors

@@ -14,7 +14,9 @@
 mod capability;
 mod definition;
 mod error;
+pub mod fake;
 mod hits;
+mod reference;
 mod spec;
 mod traits;
 

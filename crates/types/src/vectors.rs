@@ -218,6 +218,14 @@ impl Vectors {
         Vectors { offset: self.offset + range.start * self.stride, rows: range.len(), ..self.clone() }
     }
 
+    /// This view and `next` as one, where `next` lies right behind it in the same store.
+    pub fn join(&self, next: &Vectors) -> Option<Vectors> {
+        let fits = Arc::ptr_eq(&self.store, &next.store)
+            && self.offset + self.rows * self.stride == next.offset
+            && (self.stride, self.dim, self.element) == (next.stride, next.dim, next.element);
+        fits.then(|| Vectors { rows: self.rows + next.rows, ..self.clone() })
+    }
+
     /// A copy of the rows named, in that order.
     pub fn select(&self, rows: impl IntoIterator<Item = usize>) -> Vectors {
         let mut bytes = Vec::new();
@@ -292,6 +300,9 @@ mod tests {
         assert_eq!(v.row(2).as_ref(), [2.0, 2.5]);
         assert_eq!(v.slice(1..3).row(0).as_ref(), [1.0, 1.5]);
         assert_eq!(v.select([2, 0]).row(1).as_ref(), [0.0, 0.5]);
+        let joined = v.slice(0..1).join(&v.slice(1..3)).unwrap();
+        assert_eq!((joined.rows(), joined.row(2).as_ref()), (3, [2.0, 2.5].as_slice()));
+        assert!(v.slice(0..1).join(&v.slice(2..3)).is_none());
         assert!(v.contiguous_bytes().is_none());
     }
 

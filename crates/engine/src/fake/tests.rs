@@ -1,0 +1,1 @@
+//! Each scripted behaviour does what its name says.

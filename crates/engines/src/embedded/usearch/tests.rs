@@ -1,0 +1,1 @@
+//! The usearch engine on small data of its own.

@@ -1,0 +1,202 @@
+//! From a name or a path to a definition, and from a definition to an engine.
+
+use crate::embedded::{flat, usearch};
+use engine::{Definition, DefinitionError, Engine, EngineError, ErrorKind};
+use std::path::Path;
+use std::sync::LazyLock;
+
+/// The files built in: origin for messages, text.
+const BUILT_IN: [(&str, &str); 4] = [
+    ("engines/usearch.toml", include_str!("../../../engines/usearch.toml")),
+    ("engines/flat.toml", include_str!("../../../engines/flat.toml")),
+    ("engines/fake.toml", include_str!("../../../engines/fake.toml")),
+    ("engines/null.toml", include_str!("../../../engines/null.toml")),
+];
+
+static DEFINITIONS: LazyLock<Vec<Definition>> = LazyLock::new(|| {
+    // A file that does not parse is caught by this crate's tests, so none is left out in a release.
+    BUILT_IN.iter().filter_map(|(origin, text)| Definition::parse(text, origin).ok()).collect()
+});
+
+/// The definitions built in.
+pub fn definitions() -> Vec<Definition> {
+    DEFINITIONS.clone()
+}
+
+/// The definition named: `usearch`, a path (`./my.toml`, anything with a `/` or ending in
+/// `.toml`), either with options of the protocol behind a colon: `fake:service_ms=5,fail_share=0.1`.
+///
+/// # Errors
+/// One line: no such name (with the nearest and all there are), no such file, or what is wrong in
+/// it.
+pub fn find(name_or_path: &str) -> Result<Definition, DefinitionError> {
+    let (place, options) = split_options(name_or_path);
+    let mut definition =
+        if place.contains('/') || place.ends_with(".toml") { read(Path::new(place))? } else { named(place)? };
+    for (name, value) in parse_options(options)? {
+        definition.options.insert(name, value);
+    }
+    Ok(definition)
+}
+
+/// The engine that `definition` describes; `address` where a server is reached.
+///
+/// # Errors
+/// Where the protocol is not one of this version, the address is missing or superfluous, or an
+/// option is unknown.
+pub fn open(definition: &Definition, address: Option<&str>) -> Result<Box<dyn Engine>, EngineError> {
+    let unsupported = |what: String| Err(EngineError::new(ErrorKind::Unsupported, what));
+    if let Some(address) = address {
+        return unsupported(format!(
+            "{} runs inside Annvil and has no address; leave out {address:?}",
+            definition.name
+        ));
+    }
+    match definition.protocol.as_str() {
+        "usearch" => usearch::open(definition),
+        "flat" => flat::open(definition),
+        "fake" => engine::fake::open(definition),
+        other => unsupported(format!(
+            "{} speaks the protocol {other:?}; this version of Annvil knows: usearch, flat, fake",
+            definition.name
+        )),
+    }
+}
+
+fn named(name: &str) -> Result<Definition, DefinitionError> {
+    if let Some(definition) = DEFINITIONS.iter().find(|d| d.name.eq_ignore_ascii_case(name)) {
+        return Ok(definition.clone());
+    }
+    let names: Vec<&str> = DEFINITIONS.iter().map(|d| d.name.as_str()).collect();
+    let near = names.iter().map(|known| (edits(name, known), *known)).min().filter(|(edits, _)| *edits <= 2);
+    let hint = near.map_or_else(String::new, |(_, known)| format!("did you mean {known:?}? "));
+    Err(DefinitionError(format!(
+        "unknown engine {name:?}; {hint}Built in: {}; or give the path of a definition file",
+        names.join(", ")
+    )))
+}
+
+fn read(path: &Path) -> Result<Definition, DefinitionError> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|e| DefinitionError(format!("engine definition {}: {e}", path.display())))?;
+    Definition::parse(&text, &path.display().to_string())
+}
+
+/// Splits `name:options`; a colon before the last `/` or `\` belongs to the path.
+fn split_options(text: &str) -> (&str, &str) {
+    let from = text.rfind(['/', '\\']).map_or(0, |at| at + 1);
+    // Options may hold paths themselves (`fake:log=/tmp/x`): the first `:` after which a `=` comes.
+    let colon = text.find(':').filter(|&at| at >= from || text[at..].contains('='));
+    colon.map_or((text, ""), |at| (&text[..at], &text[at + 1..]))
+}
+
+/// `a=1,b=word,c=[1,2]` as TOML values; a value that is no TOML is a text.
+fn parse_options(text: &str) -> Result<Vec<(String, toml::Value)>, DefinitionError> {
+    let mut options = Vec::new();
+    for part in split_at_commas(text) {
+        let Some((name, value)) = part.split_once('=') else {
+            return Err(DefinitionError(format!("engine option {part:?} has no value; write name=value")));
+        };
+        let parsed = toml::from_str::<toml::Table>(&format!("value = {value}")).ok();
+        let value = parsed
+            .and_then(|mut table| table.remove("value"))
+            .unwrap_or_else(|| toml::Value::String(value.trim().to_owned()));
+        options.push((name.trim().to_owned(), value));
+    }
+    Ok(options)
+}
+
+/// The parts between commas that stand outside quotes and brackets.
+fn split_at_commas(text: &str) -> Vec<&str> {
+    let (mut parts, mut start, mut depth, mut quoted) = (Vec::new(), 0, 0_i32, false);
+    for (at, c) in text.char_indices() {
+        match c {
+            '"' => quoted = !quoted,
+            '[' | '{' if !quoted => depth += 1,
+            ']' | '}' if !quoted => depth -= 1,
+            ',' if !quoted && depth <= 0 => {
+                parts.push(&text[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&text[start..]);
+    parts.retain(|part| !part.trim().is_empty());
+    parts
+}
+
+/// Levenshtein distance: single-letter edits between two words.
+fn edits(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let changed = diagonal + usize::from(!x.eq_ignore_ascii_case(y));
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_built_in_parses_and_opens() {
+        for (origin, text) in BUILT_IN {
+            let definition = Definition::parse(text, origin).unwrap();
+            assert_eq!(origin, format!("engines/{}.toml", definition.name));
+            open(&definition, None).unwrap();
+            assert!(open(&definition, Some("localhost:1")).is_err(), "{origin} has no address");
+        }
+        assert_eq!(definitions().len(), BUILT_IN.len());
+    }
+
+    #[test]
+    fn a_wrong_name_says_which_is_meant_and_which_there_are() {
+        let error = find("usarch").unwrap_err().to_string();
+        assert!(error.contains("\"usearch\"") && error.contains("flat") && !error.contains('\n'), "{error}");
+        let error = find("postgres").unwrap_err().to_string();
+        assert!(!error.contains("did you mean") && error.contains("Built in: usearch, flat"), "{error}");
+    }
+
+    #[test]
+    fn options_behind_a_name_are_typed() {
+        let options =
+            find("fake:service_ms=5,fail_share=0.1,log=/tmp/a b,read_back={m=8, ef=2},shared_lock=true")
+                .unwrap()
+                .options;
+        assert_eq!(options["service_ms"].as_integer(), Some(5));
+        assert_eq!(options["fail_share"].as_float(), Some(0.1));
+        assert_eq!(options["log"].as_str(), Some("/tmp/a b"));
+        assert_eq!(options["read_back"]["m"].as_integer(), Some(8));
+        assert_eq!(options["shared_lock"].as_bool(), Some(true));
+        assert!(find("fake:slow").unwrap_err().to_string().contains("name=value"));
+        let error = open(&find("fake:sloow_ms=1").unwrap(), None).err().unwrap().to_string();
+        assert!(error.contains("sloow_ms") && error.contains("slow_ms"), "{error}");
+        let error = open(&find("flat:x=1").unwrap(), None).err().unwrap().to_string();
+        assert!(error.contains("flat") && error.contains('x'), "{error}");
+    }
+
+    #[test]
+    fn a_file_by_path_overrides_what_is_built_in() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("mine.toml");
+        let text = include_str!("../../../engines/fake.toml").replace("name = \"fake\"", "name = \"mine\"");
+        std::fs::write(&path, &text).unwrap();
+        let path = path.to_str().unwrap();
+        assert_eq!(find(path).unwrap().name, "mine");
+        assert_eq!(find(&format!("{path}:seed=9")).unwrap().options["seed"].as_integer(), Some(9));
+        std::fs::write(path, text.replace("protocol = \"fake\"", "protocol = \"gopher\"")).unwrap();
+        let error = open(&find(path).unwrap(), None).err().unwrap().to_string();
+        assert!(error.contains("gopher") && error.contains("usearch"), "{error}");
+        std::fs::write(path, "nme = 1").unwrap();
+        assert!(find(path).unwrap_err().to_string().contains("line 1"));
+        assert!(find("./none.toml").unwrap_err().to_string().contains("./none.toml"));
+    }
+}
