@@ -68,7 +68,7 @@ pub enum ExactError {
         source: rayon::ThreadPoolBuildError,
     },
     /// The truth holds fewer neighbours than recall at `k` needs.
-    #[error("truth has {depth} neighbours (query {query}), k is {k}: use --k {depth} or recompute the truth")]
+    #[error("truth has {depth} neighbours, k is {k}: {} (first at query {query})", narrow_advice(*depth))]
     NarrowTruth {
         /// Neighbours that the truth has for that query.
         depth: usize,
@@ -89,6 +89,16 @@ pub enum ExactError {
         /// Rows of the base.
         rows: usize,
     },
+    /// The truth names a row that the query may not return.
+    #[error(
+        "truth of query {query} names row {row}, which its filter or the rows present leave out: it is the truth of another question; recompute it"
+    )]
+    TruthNotAllowed {
+        /// The query.
+        query: usize,
+        /// The row.
+        row: u32,
+    },
     /// The cache directory cannot be used.
     #[error("cannot {action} truth cache {path}: {source}", path = path.display())]
     Cache {
@@ -107,4 +117,8 @@ impl ExactError {
         let path = path.to_owned();
         move |source| ExactError::Cache { action, path, source }
     }
+}
+
+fn narrow_advice(depth: usize) -> String {
+    if depth == 0 { "recompute the truth".into() } else { format!("use --k {depth} or recompute the truth") }
 }

@@ -70,7 +70,8 @@ impl FilterRows {
 
     /// The same, seeing only rows that are also in `live`.
     pub fn among(&self, live: &RowSet) -> FilterRows {
-        let both = |rows: &RowSet| RowSet::from_fn(live.rows(), |row| live.contains(row) && rows.contains(row));
+        let both =
+            |rows: &RowSet| RowSet::from_fn(live.rows(), |row| live.contains(row) && rows.contains(row));
         let group = |group: &Group| Group {
             rows: Some(Arc::new(group.rows.as_deref().map_or_else(|| live.clone(), both))),
             queries: group.queries.clone(),

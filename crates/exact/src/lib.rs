@@ -8,17 +8,27 @@
 //! in float64 (see [`neighbours`]). Its order is that of the float64 distances, equal ones by the
 //! lower row. One distance function serves search, recall and checks, so they never disagree.
 
+mod cache;
+mod contrast;
 mod distance;
 mod error;
 mod filtered;
 mod kernel;
+mod score;
 mod search;
 mod searcher;
+mod summary;
 mod topk;
+mod verify;
 
+pub use cache::{TruthCache, TruthKey};
+pub use contrast::{Contrast, contrast};
 pub use distance::{check_metric, distance};
 pub use error::ExactError;
 pub use filtered::{FilterRows, Group, truth_for};
 pub use kernel::Level;
+pub use score::{Allowed, Explanation, QueryScore, ReturnedRow, Scorer};
 pub use search::{Options, Subset, neighbours};
 pub use searcher::{Scratch, Searcher};
+pub use summary::{RecallSummary, chance_recall, is_chance_level, summary};
+pub use verify::{TieOrder, TruthCheck, TruthVerdict, verify_truth};

@@ -150,9 +150,10 @@ type Answer = (Vec<Scored>, u64);
 impl Job<'_> {
     fn run(&self, units: &[Unit<'_>]) -> Result<Vec<Answer>, ExactError> {
         let one_by_one = |u: &Unit<'_>| units.len() > self.threads && u.queries.len() < FEW_QUERIES;
-        let searcher = units.iter().any(one_by_one).then(|| {
-            Searcher::prepared(self.base.clone(), self.metric, self.level)
-        });
+        let searcher = units
+            .iter()
+            .any(one_by_one)
+            .then(|| Searcher::prepared(self.base.clone(), self.metric, self.level));
         let found: Vec<Vec<Answer>> = units
             .par_iter()
             .map(|unit| match &searcher {
@@ -289,7 +290,13 @@ struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    fn load(base: &'a Vectors, metric: Metric, level: Level, ids: &[u32], buffer: &'a mut Buffer) -> Block<'a> {
+    fn load(
+        base: &'a Vectors,
+        metric: Metric,
+        level: Level,
+        ids: &[u32],
+        buffer: &'a mut Buffer,
+    ) -> Block<'a> {
         let mut block = Block {
             ids: ids.to_vec(),
             rows: Vec::new(),

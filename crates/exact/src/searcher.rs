@@ -47,9 +47,11 @@ impl Searcher {
     /// As [`Searcher::new`], for a base that is checked already.
     pub(crate) fn prepared(base: Vectors, metric: Metric, level: Level) -> Searcher {
         let norms: Vec<f64> = match metric {
-            Metric::Cosine | Metric::InnerProduct => {
-                (0..base.rows()).into_par_iter().with_min_len(256).map(|i| norm(level, &base.row(i))).collect()
-            }
+            Metric::Cosine | Metric::InnerProduct => (0..base.rows())
+                .into_par_iter()
+                .with_min_len(256)
+                .map(|i| norm(level, &base.row(i)))
+                .collect(),
             Metric::L2 | Metric::Hamming => Vec::new(),
         };
         let safe = norms.iter().all(|&n| n == 0.0 || norm_is_safe(n));
@@ -131,9 +133,7 @@ impl Searcher {
         let matching = self.scan(k, rows, scratch);
         out.clear();
         let list = scratch.sorted.iter();
-        out.extend(
-            list.map(|s| Neighbour { row: s.row, distance: key_distance(self.metric, s.key) }),
-        );
+        out.extend(list.map(|s| Neighbour { row: s.row, distance: key_distance(self.metric, s.key) }));
         Ok(matching)
     }
 

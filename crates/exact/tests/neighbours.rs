@@ -40,7 +40,16 @@ fn kind(numbers: &mut Numbers, name: &str, rows: usize, dim: usize) -> Vectors {
 }
 
 const KINDS: [&str; 10] = [
-    "plain", "duplicates", "zeros", "far", "constant", "constant column", "huge", "denormal", "mixed sizes", "grid",
+    "plain",
+    "duplicates",
+    "zeros",
+    "far",
+    "constant",
+    "constant column",
+    "huge",
+    "denormal",
+    "mixed sizes",
+    "grid",
 ];
 
 /// How far two float64 sums of the same terms may lie apart.
@@ -75,7 +84,11 @@ fn check(base: &Vectors, queries: &Vectors, metric: Metric, k: usize, level: Lev
         } else {
             searcher.search(&values, k, None, &mut scratch, &mut out).unwrap()
         };
-        assert_eq!((out.as_slice(), matching), (truth.of(query), truth.matching(query)), "{context}: one by one");
+        assert_eq!(
+            (out.as_slice(), matching),
+            (truth.of(query), truth.matching(query)),
+            "{context}: one by one"
+        );
     }
 }
 
@@ -91,7 +104,14 @@ fn every_kind_of_vector_every_metric_every_level() {
             let k = [1, 10, rows + 5][dim % 3];
             for metric in FLOAT_METRICS {
                 for level in Level::available() {
-                    check(&base, &queries, metric, k, level, &format!("{name} {rows} x {dim} {metric} {level:?}"));
+                    check(
+                        &base,
+                        &queries,
+                        metric,
+                        k,
+                        level,
+                        &format!("{name} {rows} x {dim} {metric} {level:?}"),
+                    );
                 }
             }
         }
@@ -139,7 +159,9 @@ fn bytes_and_halves_are_exact() {
 
 #[test]
 fn case_01_int8_differences_do_not_wrap() {
-    let base = Vectors::from_bytes([-128_i8, 127, 0, 100].map(|x| x.to_le_bytes()[0]).to_vec(), 4, 1, Element::I8).unwrap();
+    let base =
+        Vectors::from_bytes([-128_i8, 127, 0, 100].map(|x| x.to_le_bytes()[0]).to_vec(), 4, 1, Element::I8)
+            .unwrap();
     let query = Vectors::from_bytes(vec![127], 1, 1, Element::I8).unwrap();
     let truth = neighbours(&base, &query, Metric::L2, 4, Subset::All, &Options::default()).unwrap();
     let found: Vec<_> = truth.of(0).iter().map(|n| (n.row, n.distance)).collect();

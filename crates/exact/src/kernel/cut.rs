@@ -45,10 +45,9 @@ impl Cut {
         }
         match metric {
             Metric::L2 => Cut { constant: below(-(worst * (1.0 + 2.0 * gamma) + tiny)), slope: 0.0 },
-            Metric::InnerProduct if rows_safe && norm_is_safe(norm) => Cut {
-                constant: below(-worst - worst.abs() * 8.0 * U - tiny),
-                slope: below(-gamma * norm),
-            },
+            Metric::InnerProduct if rows_safe && norm_is_safe(norm) => {
+                Cut { constant: below(-worst - worst.abs() * 8.0 * U - tiny), slope: below(-gamma * norm) }
+            }
             Metric::Cosine if rows_safe && norm_is_safe(norm) => {
                 Cut { constant: below(-tiny), slope: below((1.0 - worst - gamma) * norm) }
             }

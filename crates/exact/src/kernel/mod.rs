@@ -6,7 +6,10 @@
 //!
 //! Each instruction set is a small implementation of [`lanes::Lanes`]; the loops are written once.
 
-#![expect(unsafe_code, reason = "SIMD: raw loads in bounds checked on entry, and calls under detected features")]
+#![expect(
+    unsafe_code,
+    reason = "SIMD: raw loads in bounds checked on entry, and calls under detected features"
+)]
 
 mod cut;
 mod exact64;
@@ -43,14 +46,19 @@ impl Level {
 
     /// All that this machine has, slowest first.
     pub fn available() -> Vec<Level> {
-        #[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), expect(unused_mut, reason = "x86-64 and Arm add theirs"))]
+        #[cfg_attr(
+            not(any(target_arch = "x86_64", target_arch = "aarch64")),
+            expect(unused_mut, reason = "x86-64 and Arm add theirs")
+        )]
         let mut levels = vec![Level::Portable];
         #[cfg(target_arch = "aarch64")]
         if std::arch::is_aarch64_feature_detected!("neon") {
             levels.push(Level::Neon);
         }
         #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("popcnt")
+        if is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("fma")
+            && is_x86_feature_detected!("popcnt")
         {
             levels.push(Level::Avx2);
             if is_x86_feature_detected!("avx512f") {

@@ -221,9 +221,7 @@ unsafe fn scores_all<L: Lanes>(
     query: &[f32],
 ) -> [f32; SCORE_ROWS] {
     // SAFETY: as for this function.
-    unsafe {
-        if squared { scores_one::<L, true>(rows, query) } else { scores_one::<L, false>(rows, query) }
-    }
+    unsafe { if squared { scores_one::<L, true>(rows, query) } else { scores_one::<L, false>(rows, query) } }
 }
 
 /// # Safety

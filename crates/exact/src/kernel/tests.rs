@@ -112,7 +112,10 @@ fn a_pair_at_the_limit_is_never_ruled_out() {
                 }
             }
             let query64 = wide(&query);
-            let (norm, row_norm) = (dot64(Level::Portable, &query, &query64).sqrt(), dot64(Level::Portable, &row, &wide(&row)).sqrt());
+            let (norm, row_norm) = (
+                dot64(Level::Portable, &query, &query64).sqrt(),
+                dot64(Level::Portable, &row, &wide(&row)).sqrt(),
+            );
             let safe = row_norm == 0.0 || norm_is_safe(row_norm);
             for metric in [Metric::L2, Metric::Cosine, Metric::InnerProduct] {
                 let key = match metric {
@@ -147,7 +150,10 @@ fn check(level: Level, metric: Metric, row: &[f32], norm: f32, query: &[f32], cu
     }
     let limit = cut.slope * norm + cut.constant;
     for score in scores(level, squared, &[row; SCORE_ROWS], query) {
-        assert!(!matches!(score.partial_cmp(&limit), Some(std::cmp::Ordering::Less)), "{level:?} {metric}: {score} < {limit}");
+        assert!(
+            !matches!(score.partial_cmp(&limit), Some(std::cmp::Ordering::Less)),
+            "{level:?} {metric}: {score} < {limit}"
+        );
     }
     let mask = screen(level, squared, &[row], &[norm], &tile)[0];
     u32::from(mask & 0b100 == 0)

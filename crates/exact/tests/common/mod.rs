@@ -93,7 +93,8 @@ pub fn assert_same(
     for pair in found.windows(2) {
         assert!(
             pair[0].distance < pair[1].distance
-                || (pair[0].distance == pair[1].distance && (pair[0].row < pair[1].row || metric == Metric::L2)),
+                || (pair[0].distance == pair[1].distance
+                    && (pair[0].row < pair[1].row || metric == Metric::L2)),
             "{context}: query {query}: order of {pair:?}"
         );
     }
