@@ -160,6 +160,14 @@ fn of_truth(truth: Option<&Truth>, filtered: &[FilteredTruth]) -> Option<String>
     Some(short(&hasher))
 }
 
+/// The hash of one truth: for each query the rows that qualify and the rows named; distances do not
+/// count.
+pub fn truth(truth: &Truth) -> String {
+    let mut hasher = Hasher::new();
+    update_truth(&mut hasher, truth);
+    short(&hasher)
+}
+
 fn update_truth(hasher: &mut Hasher, truth: &Truth) {
     update_count(hasher, truth.queries());
     for query in 0..truth.queries() {

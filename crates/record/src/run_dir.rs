@@ -42,6 +42,17 @@ impl RunDir {
         Ok(RunDir { path: path.to_owned() })
     }
 
+    /// Removes the run directory at `path` with all it holds.
+    ///
+    /// # Errors
+    /// Where `path` is no run directory (nothing else is ever removed), or is in use.
+    pub fn remove(path: &Path) -> Result<(), RecordError> {
+        let lock = Self::open(path)?.lock()?;
+        fs::remove_dir_all(path).map_err(RecordError::io("remove", path))?;
+        drop(lock);
+        Ok(())
+    }
+
     /// Opens the run directory at `path`.
     ///
     /// # Errors
