@@ -70,8 +70,8 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Dataset, DatasetError>
     dataset.notices = notices;
     if options.limit.is_none() && options.queries.is_none() {
         truth_beside(&mut dataset, &layout, query_ids.as_ref(), options)?;
-    } else if options.limit.is_some() && (layout.truth.is_some() || !layout.filtered.is_empty()) {
-        dataset.notices.push("the truth beside the file is left out: it is that of all rows".to_owned());
+    } else if options.limit.is_some() && layout.has_truth() {
+        dataset.notices.push(crate::tidy::TRUTH_DROPPED.to_owned());
     }
     Ok(dataset)
 }
@@ -115,6 +115,9 @@ fn truth_beside(
         None => TruthTable::default(),
     };
     filtered.extend(found.filtered);
+    if let Some(path) = &layout.filtered_table {
+        filtered.extend(truth::read(path, options, &against)?.filtered);
+    }
     dataset.truth = found.truth;
     dataset.filtered = filtered;
     dataset.metric = dataset.metric.or(found.metric);
@@ -174,7 +177,7 @@ fn read_flat(parts: &[(&Table, u64)], options: &OpenOptions) -> Result<Flat, Dat
     }
     let mut sink = Sink::new(options.cache_dir.as_deref(), &key);
     let mut common: Option<(vectors::Plan, &Table)> = None;
-    let mut notices = Vec::new();
+    let (mut converted, mut rounded) = (None, 0_u64);
     for (table, rows) in parts {
         let field = vectors::find(table, options.vector_column.as_deref())?;
         let plan = vectors::plan(table, field)?;
@@ -193,16 +196,18 @@ fn read_flat(parts: &[(&Table, u64)], options: &OpenOptions) -> Result<Flat, Dat
             );
             return Err(table.invalid(reason));
         }
-        if plan.converted && notices.is_empty() {
-            notices.push(format!("column {:?} is {}, read as float32", field.name, field.describe()));
+        if plan.converted {
+            converted.get_or_insert_with(|| format!("column {:?} is {}", field.name, field.describe()));
         }
-        vectors::read(table, field, plan, *rows, &mut |bytes| sink.write(bytes))?;
+        rounded += vectors::read(table, field, plan, *rows, &mut |bytes| sink.write(bytes))?;
     }
     let (plan, table) = common.ok_or_else(|| match parts.first() {
         Some((table, _)) => table.invalid("no rows"),
         None => DatasetError::Usage("no file to read".to_owned()),
     })?;
-    sink.finish(&table.path, plan.dim, plan.element, notices)
+    let values = u128::from(rows) * plan.dim as u128;
+    let notice = converted.map(|c| format!("{c}, read as float32; {rounded} of {values} values are rounded"));
+    sink.finish(&table.path, plan.dim, plan.element, notice.into_iter().collect())
 }
 
 /// The ids of all parts; row numbers where there is no id column (unless one was asked for).
@@ -248,25 +253,37 @@ fn read_columns_of(
             notices.push(format!("column {:?} ({}) is left out", field.name, field.describe()));
             continue;
         }
-        let mut all: Option<ColumnData> = None;
-        for (table, rows) in parts {
-            let own = table.field(&field.name).ok_or_else(|| {
-                table.invalid(format!("no column {:?}, which the first part has", field.name))
-            })?;
-            let data = scalars::column(table, own, *rows)?;
-            all = Some(match all {
-                None => data,
-                Some(before) => append(before, data).ok_or_else(|| {
-                    table.invalid(format!("column {:?} has another type than in the first part", field.name))
-                })?,
-            });
-        }
+        let all = match (column_of(parts, field), &field.kind) {
+            (Err(_no_text), Kind::Bytes) => {
+                notices.push(format!("column {:?} ({}) is left out", field.name, field.describe()));
+                continue;
+            }
+            (result, _) => result?,
+        };
         columns.extend(all.map(|data| Column { name: field.name.clone(), data }));
     }
     if columns.is_empty() {
         return Ok(None);
     }
     Columns::new(columns).map(Some).map_err(|e| first.invalid(e.to_string()))
+}
+
+/// One column of all parts.
+fn column_of(parts: &[(&Table, u64)], field: &Field) -> Result<Option<ColumnData>, DatasetError> {
+    let mut all: Option<ColumnData> = None;
+    for (table, rows) in parts {
+        let own = table
+            .field(&field.name)
+            .ok_or_else(|| table.invalid(format!("no column {:?}, which the first part has", field.name)))?;
+        let data = scalars::column(table, own, *rows)?;
+        all = Some(match all {
+            None => data,
+            Some(before) => append(before, data).ok_or_else(|| {
+                table.invalid(format!("column {:?} has another type than in the first part", field.name))
+            })?,
+        });
+    }
+    Ok(all)
 }
 
 fn append(before: ColumnData, after: ColumnData) -> Option<ColumnData> {
@@ -299,7 +316,9 @@ pub fn read_columns(path: &Path, ids: &Ids) -> Result<Columns, DatasetError> {
     let all = read_columns_of(&[(&table, table.rows)], &[ID], &mut left_out)?.ok_or_else(|| {
         table.invalid(format!("no column of single values; the columns are {}", table.describe_fields()))
     })?;
-    let order = match table.field(ID).filter(|f| matches!(f.kind, Kind::Int(_) | Kind::UInt(_) | Kind::Text))
+    let order = match table
+        .field(ID)
+        .filter(|f| matches!(f.kind, Kind::Int(_) | Kind::UInt(_) | Kind::Text | Kind::Bytes))
     {
         Some(field) => order_by_id(scalars::ids(&table, field, table.rows)?, ids),
         None => None,

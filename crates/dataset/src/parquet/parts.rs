@@ -18,6 +18,8 @@ pub(crate) struct Layout {
     pub(crate) truth: Option<PathBuf>,
     /// `neighbors_*.parquet`: the case (`int_99p`) and the file.
     pub(crate) filtered: Vec<(String, PathBuf)>,
+    /// `filtered-truth.parquet`: all cases in one table.
+    pub(crate) filtered_table: Option<PathBuf>,
     /// `scalar_labels.parquet`.
     pub(crate) labels: Option<PathBuf>,
     /// `columns.parquet`.
@@ -26,6 +28,13 @@ pub(crate) struct Layout {
     pub(crate) query_columns: Option<PathBuf>,
     /// What was chosen among several, for the user.
     pub(crate) notices: Vec<String>,
+}
+
+impl Layout {
+    /// Whether there is truth of any kind.
+    pub(crate) fn has_truth(&self) -> bool {
+        self.truth.is_some() || !self.filtered.is_empty() || self.filtered_table.is_some()
+    }
 }
 
 /// Finds the files that belong to `path`: a directory, one part, a single file, or a glob
@@ -115,6 +124,7 @@ fn directory(dir: &Path, base: Option<Vec<PathBuf>>) -> Result<Layout, DatasetEr
         queries,
         truth: one(&["neighbors", "truth"]),
         filtered,
+        filtered_table: one(&["filtered-truth", "filtered_truth"]),
         labels: one(&["scalar_labels"]),
         columns: one(&["columns"]),
         query_columns: one(&["query-columns", "query_columns"]),

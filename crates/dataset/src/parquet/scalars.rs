@@ -20,7 +20,7 @@ pub(crate) fn readable(field: &Field) -> bool {
 pub(crate) fn column(table: &Table, field: &Field, limit: u64) -> Result<ColumnData, DatasetError> {
     guarded(&table.path, || match (&field.kind, field.physical) {
         (Kind::Bool, _) => Ok(ColumnData::Bool(values::<BoolType, _>(table, field, limit, &|_, v| Ok(*v))?)),
-        (Kind::Text, _) => {
+        (Kind::Text | Kind::Bytes, _) => {
             Ok(ColumnData::Text(values::<ByteArrayType, _>(table, field, limit, &|row, v| {
                 text(table, field, row, v)
             })?))

@@ -26,6 +26,8 @@ pub(crate) enum Kind {
     F32,
     F64,
     Text,
+    /// Bytes that nothing says are text; old writers store text so.
+    Bytes,
     /// Something else, in words.
     Other(String),
 }
@@ -86,7 +88,7 @@ impl Field {
     /// Whether it is a list of things that may be ids.
     pub(crate) fn is_id_list(&self) -> bool {
         matches!(self.shape, Shape::List { .. })
-            && matches!(self.kind, Kind::Int(_) | Kind::UInt(_) | Kind::Text)
+            && matches!(self.kind, Kind::Int(_) | Kind::UInt(_) | Kind::Text | Kind::Bytes)
     }
 
     /// Kind and shape in words, for messages.
@@ -99,6 +101,7 @@ impl Field {
             Kind::F32 => "float32".to_owned(),
             Kind::F64 => "float64".to_owned(),
             Kind::Text => "text".to_owned(),
+            Kind::Bytes => "bytes".to_owned(),
             Kind::Other(words) => words.clone(),
         };
         match self.shape {

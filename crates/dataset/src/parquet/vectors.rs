@@ -13,6 +13,7 @@ use ::parquet::{
     },
 };
 use half::f16;
+use std::cell::Cell;
 use types::Element;
 
 /// How many rows an error names.
@@ -112,7 +113,7 @@ fn rows(table: &Table, field: &Field, limit: u64, see: &mut dyn FnMut(Row)) -> R
     .map(drop)
 }
 
-/// Reads the first `limit` rows into `sink`.
+/// Reads the first `limit` rows into `sink`; gives how many numbers were rounded on the way.
 ///
 /// # Errors
 /// Where rows have another length than `plan` says or none, naming them by number, and as the
@@ -123,7 +124,8 @@ pub(crate) fn read(
     plan: Plan,
     limit: u64,
     sink: Sink<'_>,
-) -> Result<(), DatasetError> {
+) -> Result<u64, DatasetError> {
+    let rounded = Cell::new(0_u64);
     let mut reader = Reader { plan, bytes: Vec::new(), faults: Vec::new(), bad: 0, sink };
     let r = &mut reader;
     guarded(&table.path, || match (field.physical, plan.element) {
@@ -132,7 +134,7 @@ pub(crate) fn read(
             Ok(())
         }),
         (Physical::DOUBLE, _) => {
-            r.run::<DoubleType>(table, field, limit, &floats(|v: f64| v as f32, "float32 holds"))
+            r.run::<DoubleType>(table, field, limit, &|values, out| narrow(values, out, &rounded))
         }
         (Physical::INT32, Element::I8) => r.run::<Int32Type>(table, field, limit, &|values, out| {
             bytes(values, out, |v| i8::try_from(v).ok().map(i8::cast_unsigned))
@@ -154,7 +156,8 @@ pub(crate) fn read(
         }),
         _ => r.run::<FixedLenByteArrayType>(table, field, limit, &halves),
     })?;
-    reader.finish(table, field)
+    reader.finish(table, field)?;
+    Ok(rounded.get())
 }
 
 /// Appends one row's values as bytes, or says what is wrong with them.
@@ -217,20 +220,19 @@ impl Reader<'_> {
     }
 }
 
-fn floats(
-    narrow: impl Fn(f64) -> f32,
-    what: &'static str,
-) -> impl Fn(&[f64], &mut Vec<u8>) -> Result<(), String> {
-    move |values, out| {
-        for value in values {
-            let narrowed = narrow(*value);
-            if value.is_finite() && !narrowed.is_finite() {
-                return Err(format!("{value:e} is more than {what}"));
-            }
-            out.extend_from_slice(&narrowed.to_le_bytes());
+/// Doubles as floats, with a count of those that change.
+fn narrow(values: &[f64], out: &mut Vec<u8>, rounded: &Cell<u64>) -> Result<(), String> {
+    let mut changed = 0;
+    for &value in values {
+        let single = value as f32;
+        if value.is_finite() && !single.is_finite() {
+            return Err(format!("{value:e} is more than float32 holds"));
         }
-        Ok(())
+        changed += u64::from(f64::from(single) != value && !value.is_nan());
+        out.extend_from_slice(&single.to_le_bytes());
     }
+    rounded.set(rounded.get() + changed);
+    Ok(())
 }
 
 fn bytes(values: &[i32], out: &mut Vec<u8>, narrow: impl Fn(i32) -> Option<u8>) -> Result<(), String> {

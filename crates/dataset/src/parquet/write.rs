@@ -110,7 +110,7 @@ fn write_rows(
     let id = if matches!(ids, Some(Ids::Texts(_))) { Source::Texts(&texts) } else { Source::Ints(&ints) };
     let mut sources = vec![("id", id), ("emb", Source::Vectors(vectors))];
     for column in columns.into_iter().flat_map(Columns::iter) {
-        // A column called id that repeats the ids is there already; another one would be lost.
+        // The ids are there already; a column called id (a copy of them, for filters) is not repeated.
         if column.name != "id" {
             sources.push((&column.name, Source::Column(&column.data)));
         }
@@ -146,6 +146,19 @@ pub(crate) fn write_truth(path: &Path, truth: &Truth, ids: &Ids) -> Result<(), D
         more,
         ("id", "neighbors_id"),
     )
+}
+
+/// Lines of rows under line ids of their own.
+#[cfg(test)]
+pub(super) fn write_lines(
+    path: &Path,
+    lines: &Ids,
+    ids: &Ids,
+    list: &dyn Fn(usize) -> Vec<usize>,
+) -> Result<(), DatasetError> {
+    let number = |line: usize| if let Ids::Ints(ids) = lines { ids[line] } else { line as i64 };
+    let far = |line: usize| list(line).iter().map(|_| f64::NAN).collect();
+    write_lists(path, lines.len(), ids, list, &far, vec![("id", Source::Ints(&number))], ("", "neighbors_id"))
 }
 
 fn distances(truth: &Truth, query: usize) -> Vec<f64> {
