@@ -5,6 +5,7 @@
 mod architecture;
 mod fixtures;
 mod foreign_paths;
+mod leaks;
 mod sizes;
 mod steps;
 mod test_output;
@@ -17,6 +18,7 @@ use steps::{Step, Steps, cargo, say};
 const HELP: &str = "\
 cargo xtask test [--quick]   every check; --quick makes no fixtures and no documentation
 cargo xtask architecture     the edges between the crates against the table in ARCHITECTURE.md
+cargo xtask fixtures         only makes the files that tests read (target/fixtures/fx)
 cargo xtask help             this text
 
 With CI=true a check that cannot run is a failure; otherwise it is named as skipped.
@@ -46,6 +48,11 @@ fn run() -> Result<bool> {
             faults.iter().for_each(|fault| say(fault));
             Ok(faults.is_empty())
         }
+        ["fixtures"] => {
+            let mut steps = Steps::new(true);
+            steps.run("fixtures", || fixtures::prepare(&root));
+            Ok(steps.finish(None))
+        }
         [] | ["help" | "--help" | "-h"] => {
             say(HELP.trim_end());
             Ok(true)
@@ -66,6 +73,7 @@ fn test(root: &Path, quick: bool) -> Result<bool> {
     let mut steps = Steps::new(ci);
     steps.run("format", || Step::command(cargo(root).args(["fmt", "--all", "--check"])));
     steps.run("architecture", || Step::faults(architecture::check(root)));
+    steps.run("leaks", || leaks::check(root));
     steps.run("file sizes", || sizes::check(root));
     steps.run("foreign paths", || foreign_paths::check(root));
     steps.run("clippy", || {

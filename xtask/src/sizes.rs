@@ -41,13 +41,14 @@ fn lengths(root: &Path) -> Result<Option<Vec<(String, usize)>>> {
     Ok(Some(lengths))
 }
 
-fn is_test_file(path: &str) -> bool {
+/// Whether the whole file is test code.
+pub(crate) fn is_test_file(path: &str) -> bool {
     let folder = path.split('/').any(|part| part == "tests" || part == "benches");
-    folder || path.ends_with("/tests.rs") || path.ends_with("_tests.rs")
+    folder || path.ends_with("/tests.rs") || path.ends_with("/testing.rs") || path.ends_with("_tests.rs")
 }
 
 /// Lines above an inline test module at the end of the file.
-fn lines_without_tests(text: &str) -> usize {
+pub(crate) fn lines_without_tests(text: &str) -> usize {
     let lines: Vec<&str> = text.lines().collect();
     let tests =
         lines.windows(2).position(|two| two[0] == "#[cfg(test)]" && two[1].starts_with("mod tests {"));
