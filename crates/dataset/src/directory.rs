@@ -48,14 +48,55 @@ pub fn is_directory(path: &Path) -> bool {
 pub fn write(dataset: &Dataset, dir: &Path, provenance: &Provenance) -> Result<Manifest, DatasetError> {
     let mut made = None;
     staged(dir, |part| {
-        let files = write_files(dataset, part)?;
-        let manifest = Manifest::new(dataset, provenance, files);
-        let text = manifest.to_text().map_err(|e| DatasetError::invalid(dir, e))?;
-        save(&part.join(MANIFEST), text.as_bytes())?;
-        made = Some(manifest);
+        let base = write_vectors(part, "base", &dataset.base)?;
+        let queries = write_vectors(part, "queries", &dataset.queries)?;
+        made =
+            Some(write_rest(dataset, part, provenance, FileEntries { base, queries, ..Default::default() })?);
         Ok(())
     })?;
     made.ok_or_else(|| DatasetError::invalid(dir, "nothing was written"))
+}
+
+/// As [`write`], for vectors that do not fit in memory: `make` writes `base` and `queries` into the
+/// directory that it is given (under the names of [`vector_file`]) and gives the data set of which
+/// they are the mapped vectors.
+///
+/// # Errors
+/// As [`write`], and those of `make`.
+pub(crate) fn write_made(
+    dir: &Path,
+    provenance: &Provenance,
+    make: impl FnOnce(&Path) -> Result<Dataset, DatasetError>,
+) -> Result<Manifest, DatasetError> {
+    let mut made = None;
+    staged(dir, |part| {
+        let dataset = make(part)?;
+        let base = entry(part, &vector_file("base", dataset.base.element()))?;
+        let queries = entry(part, &vector_file("queries", dataset.queries.element()))?;
+        made = Some(write_rest(
+            &dataset,
+            part,
+            provenance,
+            FileEntries { base, queries, ..Default::default() },
+        )?);
+        Ok(())
+    })?;
+    made.ok_or_else(|| DatasetError::invalid(dir, "nothing was written"))
+}
+
+/// Everything but the vectors; the manifest comes last.
+fn write_rest(
+    dataset: &Dataset,
+    part: &Path,
+    provenance: &Provenance,
+    vectors: FileEntries,
+) -> Result<Manifest, DatasetError> {
+    let files = write_tables(dataset, part, vectors)?;
+    let manifest = Manifest::new(dataset, provenance, files);
+    let path = part.join(MANIFEST);
+    let text = manifest.to_text().map_err(|e| DatasetError::invalid(&path, e))?;
+    save(&path, text.as_bytes())?;
+    Ok(manifest)
 }
 
 /// Runs `fill` on a new directory beside `dir`, and renames that to `dir` when it succeeded.
@@ -83,13 +124,8 @@ pub(crate) fn staged(
     done
 }
 
-fn write_files(dataset: &Dataset, dir: &Path) -> Result<FileEntries, DatasetError> {
+fn write_tables(dataset: &Dataset, dir: &Path, mut files: FileEntries) -> Result<FileEntries, DatasetError> {
     let by_row = Ids::RowNumbers(dataset.base.rows());
-    let mut files = FileEntries {
-        base: write_vectors(dir, "base", &dataset.base)?,
-        queries: write_vectors(dir, "queries", &dataset.queries)?,
-        ..FileEntries::default()
-    };
     if !matches!(dataset.ids, Ids::RowNumbers(_)) {
         parquet::write_ids(&dir.join("ids.parquet"), &dataset.ids)?;
         files.ids = Some(entry(dir, "ids.parquet")?);
@@ -116,7 +152,7 @@ fn write_files(dataset: &Dataset, dir: &Path) -> Result<FileEntries, DatasetErro
 }
 
 fn write_vectors(dir: &Path, part: &str, vectors: &Vectors) -> Result<FileEntry, DatasetError> {
-    let name = format!("{part}.{}", ending(vectors.element()));
+    let name = vector_file(part, vectors.element());
     let path = dir.join(&name);
     let count = |n: usize| {
         u32::try_from(n).map_err(|_large| DatasetError::invalid(&path, format!("{n} is too many")))
@@ -137,14 +173,16 @@ fn write_vectors(dir: &Path, part: &str, vectors: &Vectors) -> Result<FileEntry,
     entry(dir, &name)
 }
 
-fn ending(element: Element) -> &'static str {
-    match element {
+/// The name of the vector file of `part` (base or queries).
+pub(crate) fn vector_file(part: &str, element: Element) -> String {
+    let ending = match element {
         Element::F32 => "fbin",
         Element::F16 => "f16bin",
         Element::I8 => "i8bin",
         Element::U8 => "u8bin",
         Element::Bit => "bits",
-    }
+    };
+    format!("{part}.{ending}")
 }
 
 fn save(path: &Path, bytes: &[u8]) -> Result<(), DatasetError> {
@@ -262,7 +300,8 @@ fn check(dir: &Path, manifest: &Manifest, file: &FileEntry, hash: bool) -> Resul
     Ok(())
 }
 
-fn read_vectors(path: &Path, shape: Shape) -> Result<Vectors, DatasetError> {
+/// Maps a vector file.
+pub(crate) fn read_vectors(path: &Path, shape: Shape) -> Result<Vectors, DatasetError> {
     let store: Arc<Mapped> = Mapped::open(path)?;
     let count = |at: usize| {
         let raw = store.bytes().get(at..at + 4).and_then(|raw| raw.try_into().ok());

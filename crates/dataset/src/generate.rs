@@ -1,8 +1,8 @@
 //! Made-up data sets that behave like sentence embeddings: seeded, of any size, on any number of
 //! threads.
 //!
-//! What is here: the recipe, a [`Generator`] that gives any block of rows, and [`generate`] (in
-//! memory). `shape` holds the mathematics, `columns` the metadata. What is not: truth (crate
+//! What is here: the recipe, a [`Generator`] that gives any block of rows, [`generate`] (in memory)
+//! and [`generate_to`] (a data set directory of any size). `shape` holds the mathematics, `columns` the metadata. What is not: truth (crate
 //! `exact`) and file formats.
 //!
 //! Row i depends only on the recipe and i, never on threads or blocks, and only integer arithmetic
@@ -28,12 +28,15 @@ mod shape;
 #[cfg(test)]
 mod tests;
 
-use crate::{Dataset, DatasetError};
+use crate::{Dataset, DatasetError, directory};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::Write;
 use std::ops::Range;
+use std::path::Path;
 use types::{Columns, Element, Metric, Vectors};
 
 /// Goes up when the same recipe gives other bytes.
@@ -41,6 +44,9 @@ pub const GENERATOR_VERSION: u32 = 1;
 
 /// The random streams, by name: each has its own seed, made from the recipe's seed and the name.
 pub const STREAMS: [&str; 6] = ["map", "centres", "base", "queries", "base columns", "query columns"];
+
+/// Bytes that are written at a time.
+const WRITE_BYTES: usize = 64 << 20;
 
 /// Rows that one thread makes at a time. The bytes do not depend on it.
 const BLOCK_ROWS: usize = 1024;
@@ -64,6 +70,9 @@ pub struct Recipe {
     pub element: Element,
     /// The seed of all streams.
     pub seed: u64,
+    /// Whether rows have columns. They are held in memory (about 150 bytes a row) when written and
+    /// when read.
+    pub columns: bool,
 }
 
 /// Denser spots in each cluster.
@@ -79,6 +88,7 @@ impl Default for Recipe {
             metric: Metric::Cosine,
             element: Element::F32,
             seed: 1,
+            columns: true,
         }
     }
 }
@@ -213,6 +223,45 @@ impl Generator {
         columns::columns(&self.recipe, &self.shape, part, rows)
     }
 
+    /// Writes the vectors of `part` into `dir` and maps them.
+    fn write(&self, part: Part, dir: &Path, on: &mut dyn FnMut(u64)) -> Result<Vectors, DatasetError> {
+        let Recipe { dim, element, .. } = self.recipe;
+        let name = match part {
+            Part::Base => "base",
+            Part::Queries => "queries",
+        };
+        let (path, rows) = (dir.join(directory::vector_file(name, element)), self.rows(part));
+        let mut file = File::create(&path).map_err(DatasetError::io("create", &path))?;
+        let mut block = Vec::new();
+        for count in [rows, dim] {
+            // Both are checked to fit when the recipe is.
+            block.extend_from_slice(&(count as u32).to_le_bytes());
+        }
+        file.write_all(&block).map_err(DatasetError::io("write", &path))?;
+        let row_bytes = element.row_bytes(dim);
+        let block_rows = (WRITE_BYTES / row_bytes).max(1);
+        for start in (0..rows).step_by(block_rows) {
+            let end = rows.min(start + block_rows);
+            block.resize((end - start) * row_bytes, 0);
+            self.fill(part, start..end, &mut block);
+            file.write_all(&block).map_err(DatasetError::io("write", &path))?;
+            on(end as u64);
+        }
+        file.sync_all().map_err(DatasetError::io("sync", &path))?;
+        directory::read_vectors(&path, directory::Shape { rows, dim, element })
+    }
+
+    /// The set with these vectors.
+    fn dataset(&self, base: Vectors, queries: Vectors) -> Dataset {
+        let mut dataset = Dataset::new(self.recipe.name(), base, queries);
+        dataset.metric = Some(self.recipe.metric);
+        if self.recipe.columns {
+            dataset.columns = Some(self.columns(Part::Base, 0..self.recipe.rows));
+            dataset.query_columns = Some(self.columns(Part::Queries, 0..self.recipe.queries));
+        }
+        dataset
+    }
+
     /// All rows of `part`, in memory.
     fn vectors(&self, part: Part) -> Result<Vectors, DatasetError> {
         let Recipe { dim, element, .. } = self.recipe;
@@ -234,8 +283,7 @@ impl Generator {
     }
 }
 
-/// Generates a whole set in memory, without truth. For sets that do not fit, see
-/// [`Generator::fill`].
+/// Generates a whole set in memory, without truth. For sets that do not fit: [`generate_to`].
 ///
 /// # Errors
 /// As [`Recipe::check`], and where memory does not suffice.
@@ -243,9 +291,34 @@ pub fn generate(recipe: &Recipe) -> Result<Dataset, DatasetError> {
     let generator = Generator::new(recipe)?;
     let base = generator.vectors(Part::Base)?;
     let queries = generator.vectors(Part::Queries)?;
-    let mut dataset = Dataset::new(recipe.name(), base, queries);
-    dataset.metric = Some(recipe.metric);
-    dataset.columns = Some(generator.columns(Part::Base, 0..recipe.rows));
-    dataset.query_columns = Some(generator.columns(Part::Queries, 0..recipe.queries));
-    Ok(dataset)
+    Ok(generator.dataset(base, queries))
+}
+
+/// Generates a set into the new data set directory `dir`, block by block: memory holds one block
+/// of vectors and the columns, whatever the number of rows. `progress` is told the vectors written
+/// and all that there will be. `command` is what makes the set again, for its description.
+///
+/// # Errors
+/// As [`Recipe::check`], and where `dir` exists or cannot be written; nothing is left then.
+pub fn generate_to(
+    recipe: &Recipe,
+    dir: &Path,
+    command: Option<String>,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<directory::Manifest, DatasetError> {
+    let generator = Generator::new(recipe)?;
+    let total = recipe.rows as u64 + recipe.queries as u64;
+    let source =
+        serde_json::to_string(recipe).map_err(|error| DatasetError::invalid(dir, error.to_string()))?;
+    let provenance = directory::Provenance {
+        source: Some(format!("generated, version {GENERATOR_VERSION}: {source}")),
+        command,
+        ..directory::Provenance::default()
+    };
+    directory::write_made(dir, &provenance, |part| {
+        let base = generator.write(Part::Base, part, &mut |done| progress(done, total))?;
+        let before = recipe.rows as u64;
+        let queries = generator.write(Part::Queries, part, &mut |done| progress(before + done, total))?;
+        Ok(generator.dataset(base, queries))
+    })
 }

@@ -29,6 +29,10 @@ fn mark(name: &str) -> Option<(&'static str, &'static [u8])> {
 /// `content_type`; none where nothing is.
 pub(super) fn wrong_start(name: &str, start: &[u8], content_type: Option<&str>) -> Option<String> {
     let text: String = String::from_utf8_lossy(start).trim_start().to_ascii_lowercase();
+    // What a Git host gives in place of a large file.
+    if start.starts_with(b"version https://") {
+        return Some("what came is a Git LFS pointer, not the file itself".to_owned());
+    }
     let page = ["<!doctype", "<html", "<?xml", "<error", "<head"].iter().any(|tag| text.starts_with(tag));
     let sent_as_page = content_type.is_some_and(|kind| {
         let kind = kind.to_ascii_lowercase();

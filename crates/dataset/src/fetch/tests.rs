@@ -519,3 +519,20 @@ fn two_fetches_of_one_file_do_not_write_into_each_other() {
     drop(other);
     trial.run(&quick()).unwrap();
 }
+
+#[test]
+fn the_start_of_a_file_tells_data_from_what_servers_send_in_its_place() {
+    for (name, start, wrong) in [
+        ("a.fbin", &b"version https://git-lfs.github.com"[..], true),
+        ("a.hdf5", b"\x89HDF\r\n\x1a\n\0\0", false),
+        ("a.parquet", b"PAR1\x15\x04", false),
+        ("a.parquet", b"{\"error\": 1}", true),
+        ("a.tgz", b"\x1f\x8b\x08", false),
+        ("a.fbin", b"\x40\x42\x0f\0\x80\0\0\0", false),
+        ("truth.ibin", b"", false),
+    ] {
+        assert_eq!(check::wrong_start(name, start, Some("binary/octet-stream")).is_some(), wrong, "{name}");
+    }
+    // A server that calls everything text/html still gives a good HDF5 file.
+    assert_eq!(check::wrong_start("a.hdf5", b"\x89HDF\r\n\x1a\n", Some("text/html")), None);
+}

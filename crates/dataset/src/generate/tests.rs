@@ -162,3 +162,38 @@ fn one_row_one_dimension_one_cluster_work() {
     assert_eq!((set.base.rows(), set.base.dim()), (1, 1));
     assert_eq!(ints(set.query_columns.as_ref().unwrap(), "far"), [0]);
 }
+
+#[test]
+fn a_set_on_disk_is_the_set_in_memory() {
+    let root = tempfile::tempdir().unwrap();
+    for (metric, element) in [(Metric::L2, Element::U8), (Metric::Cosine, Element::F32)] {
+        let recipe = Recipe { metric, element, ..recipe(2500, 48) };
+        let dir = root.path().join(recipe.name());
+        let mut told = Vec::new();
+        let command = Some("annvil dataset generate".to_owned());
+        generate_to(&recipe, &dir, command, &mut |done, total| told.push((done, total))).unwrap();
+        assert_eq!(told.last(), Some(&(2550, 2550)));
+        let read = directory::open(&dir, &crate::OpenOptions::default()).unwrap();
+        let made = generate(&recipe).unwrap();
+        assert_eq!(read.hashes(), made.hashes());
+        assert_eq!((read.metric, &read.name), (Some(metric), &made.name));
+        assert_eq!((&read.columns, &read.query_columns), (&made.columns, &made.query_columns));
+        let error = generate_to(&recipe, &dir, None, &mut |_, _| {}).unwrap_err().to_string();
+        assert!(error.contains("exists"), "{error}");
+    }
+    let bare = generate(&Recipe { columns: false, ..recipe(10, 4) }).unwrap();
+    assert!(bare.columns.is_none() && bare.query_columns.is_none());
+}
+
+#[test]
+fn the_bytes_on_disk_do_not_depend_on_the_block() {
+    let generator = Generator::new(&recipe(5000, 4096)).unwrap();
+    let root = tempfile::tempdir().unwrap();
+    // 82 MB: more than one block of writing.
+    let mut blocks = Vec::new();
+    let written = generator.write(Part::Base, root.path(), &mut |done| blocks.push(done)).unwrap();
+    assert!(blocks.len() > 1, "{blocks:?}");
+    for row in [0, 4095, 4096, 4097, 4999] {
+        assert!(written.row_bytes(row) == bytes(&generator, Part::Base, row..row + 1), "row {row}");
+    }
+}
