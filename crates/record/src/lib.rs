@@ -13,15 +13,19 @@
 //! code that produces records or shows them.
 
 mod error;
+mod fields;
 mod flag;
 mod manifest;
 mod point;
+mod raw;
 mod run_dir;
 
 pub use error::RecordError;
+pub use fields::POINT_FIELDS;
 pub use flag::Flag;
 pub use manifest::{DatasetEntry, EngineEntry, Finding, Manifest, RunSession, Tool, Verdict};
 pub use point::{BuildFigures, LoadFigures, Phase, Point, SearchFigures, Status};
+pub use raw::{RawPoint, read_raw, write_raw};
 pub use run_dir::{RunDir, RunLock};
 
 /// Records of different measurement versions are never charted together. It goes up when a
