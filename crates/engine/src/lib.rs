@@ -12,6 +12,7 @@
 //! [`Engine::remove`].
 
 mod capability;
+pub mod contract;
 mod definition;
 mod error;
 pub mod fake;

@@ -83,6 +83,8 @@ pub struct FakeOptions {
     /// Recall rises with the effort: a true neighbour is found with probability
     /// `effort / (effort + effort_half)`, by seed.
     pub effort_recall: bool,
+    /// The effort asked for is taken for 1.
+    pub ignore_effort: bool,
     /// The effort at which half of the true neighbours are found.
     pub effort_half: f64,
     /// Refuses vectors that are all zero.
@@ -136,6 +138,7 @@ impl Default for FakeOptions {
             read_back: Params::new(),
             explain: Explain::Index,
             effort_recall: false,
+            ignore_effort: false,
             effort_half: 10.0,
             refuse_zero_vectors: false,
             unreachable: false,

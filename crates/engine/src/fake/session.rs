@@ -86,6 +86,7 @@ impl Point {
         let Some(effort) = self.effort.filter(|_| options.effort_recall) else {
             return store.scan(vector, wanted, filter);
         };
+        let effort = if options.ignore_effort { 1 } else { effort };
         // Enough candidates that the answer is full although some are missed.
         let candidates = store.scan(vector, wanted * 10 + 50, filter)?;
         let found = effort as f64 / (effort as f64 + options.effort_half);

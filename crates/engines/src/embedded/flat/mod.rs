@@ -5,6 +5,9 @@
 //! and later inserts are exact too; a table changed since a point was encoded makes that point's
 //! filtered searches prepare their row sets anew, in the timed call.
 
+#[cfg(test)]
+mod tests;
+
 use super::{no_options, no_table, point::Point, table::Table};
 use engine::{
     Batch, Control, Definition, EncodedSearch, Engine, EngineError, ErrorKind, Hits, Identity, IndexInfo,
