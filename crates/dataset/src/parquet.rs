@@ -339,8 +339,21 @@ pub fn read_columns(path: &Path, ids: &Ids) -> Result<Columns, DatasetError> {
 
 /// Metadata whose line i belongs to row i, `id` column and all.
 pub(crate) fn read_columns_by_row(path: &Path, rows: usize) -> Result<Columns, DatasetError> {
-    let table = Table::open(path)?;
-    let all = read_columns_of(&[(&table, table.rows)], &[], &mut Vec::new())?;
+    columns_by_row(&Table::open(path)?, rows)
+}
+
+/// The same of a file that is built in; `path` names it in messages.
+pub(crate) fn read_columns_in(
+    path: &Path,
+    bytes: &'static [u8],
+    rows: usize,
+) -> Result<Columns, DatasetError> {
+    let source = bytes::Bytes::from_static(bytes);
+    columns_by_row(&Table::over(path, source, bytes.len() as u64)?, rows)
+}
+
+fn columns_by_row(table: &Table, rows: usize) -> Result<Columns, DatasetError> {
+    let all = read_columns_of(&[(table, table.rows)], &[], &mut Vec::new())?;
     match all {
         Some(all) if all.rows() == rows => Ok(all),
         _ => Err(table.invalid(format!("{} rows of metadata for {rows} vectors", table.rows))),

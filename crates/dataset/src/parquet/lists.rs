@@ -6,7 +6,6 @@ use crate::DatasetError;
 use ::parquet::{
     column::reader::{ColumnReader, ColumnReaderImpl},
     data_type::DataType,
-    file::reader::FileReader,
 };
 
 /// Values that one block holds, about; a block is at least one row.
@@ -55,12 +54,15 @@ impl<V> Block<'_, V> {
     }
 }
 
+/// Receives the blocks of a list column.
+pub(crate) type See<'a, T> = &'a mut dyn FnMut(Block<'_, <T as DataType>::T>) -> Result<(), DatasetError>;
+
 /// Visits the rows of a list column in order, up to `limit` of them; gives their number.
 pub(crate) fn visit<T: DataType>(
     table: &Table,
     field: &Field,
     limit: u64,
-    see: &mut dyn FnMut(Block<'_, T::T>) -> Result<(), DatasetError>,
+    see: See<'_, T>,
 ) -> Result<u64, DatasetError> {
     let mut done = 0;
     for group in 0..table.reader.num_row_groups() {
@@ -88,7 +90,7 @@ fn visit_group<T: DataType>(
     reader: ColumnReader,
     first_row: u64,
     wanted: u64,
-    see: &mut dyn FnMut(Block<'_, T::T>) -> Result<(), DatasetError>,
+    see: See<'_, T>,
 ) -> Result<u64, DatasetError> {
     let mut reader: ColumnReaderImpl<T> = ::parquet::column::reader::get_typed_column_reader(reader);
     let (mut definitions, mut repetitions, mut values) = (Vec::new(), Vec::new(), Vec::new());

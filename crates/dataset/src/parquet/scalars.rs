@@ -5,7 +5,6 @@ use crate::DatasetError;
 use ::parquet::{
     column::reader::{ColumnReaderImpl, get_typed_column_reader},
     data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int32Type, Int64Type},
-    file::reader::FileReader,
 };
 use types::{ColumnData, Ids};
 
@@ -65,11 +64,14 @@ fn text(table: &Table, field: &Field, row: u64, value: &ByteArray) -> Result<Str
     }
 }
 
+/// Turns the stored value of a row into the one that is kept.
+type Convert<'a, T, V> = &'a dyn Fn(u64, &T) -> Result<V, DatasetError>;
+
 fn values<T: DataType, V>(
     table: &Table,
     field: &Field,
     limit: u64,
-    convert: &dyn Fn(u64, &T::T) -> Result<V, DatasetError>,
+    convert: Convert<'_, T::T, V>,
 ) -> Result<Vec<Option<V>>, DatasetError> {
     let mut out = Vec::new();
     for group in 0..table.reader.num_row_groups() {

@@ -5,7 +5,7 @@ use crate::DatasetError;
 use ::parquet::{
     basic::{ConvertedType, LogicalType, Type as Physical},
     errors::ParquetError,
-    file::reader::{FileReader, SerializedFileReader},
+    file::reader::{ChunkReader, FileReader, SerializedFileReader},
     schema::types::ColumnDescriptor,
 };
 use std::{
@@ -139,11 +139,9 @@ fn kind(column: &ColumnDescriptor) -> Kind {
             }
         }
         Physical::BYTE_ARRAY => match (logical, converted) {
-            (
-                Some(LogicalType::String | LogicalType::Enum | LogicalType::Json) | None,
-                ConvertedType::NONE,
-            )
+            (Some(LogicalType::String | LogicalType::Enum | LogicalType::Json), _)
             | (_, ConvertedType::UTF8 | ConvertedType::ENUM | ConvertedType::JSON) => Kind::Text,
+            (None, ConvertedType::NONE) => Kind::Bytes,
             _ => Kind::Other("binary".to_owned()),
         },
         Physical::FIXED_LEN_BYTE_ARRAY if matches!(logical, Some(LogicalType::Float16)) => Kind::F16,
@@ -154,7 +152,7 @@ fn kind(column: &ColumnDescriptor) -> Kind {
 /// An open parquet file.
 pub(crate) struct Table {
     pub(crate) path: PathBuf,
-    pub(crate) reader: SerializedFileReader<File>,
+    pub(crate) reader: Box<dyn FileReader>,
     pub(crate) rows: u64,
     pub(crate) fields: Vec<Field>,
 }
@@ -164,9 +162,18 @@ impl Table {
     pub(crate) fn open(path: &Path) -> Result<Self, DatasetError> {
         let file = File::open(path).map_err(DatasetError::io("read", path))?;
         let size = file.metadata().map_err(DatasetError::io("read", path))?.len();
-        let reader = guarded(path, || {
-            SerializedFileReader::new(file)
-                .map_err(|e| broken(path, &format!("no parquet file ({size} bytes)"), &e))
+        Self::over(path, file, size)
+    }
+
+    /// Reads the footer of `source`, `size` bytes long; `path` names it in messages.
+    pub(crate) fn over(
+        path: &Path,
+        source: impl ChunkReader + 'static,
+        size: u64,
+    ) -> Result<Self, DatasetError> {
+        let reader: Box<dyn FileReader> = guarded(path, || match SerializedFileReader::new(source) {
+            Ok(reader) => Ok(Box::new(reader) as Box<dyn FileReader>),
+            Err(e) => Err(broken(path, &format!("no parquet file ({size} bytes)"), &e)),
         })?;
         let meta = reader.metadata();
         let mut rows = 0_u64;

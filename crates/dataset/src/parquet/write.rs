@@ -13,7 +13,6 @@ use ::parquet::{
     file::{
         metadata::KeyValue,
         properties::WriterProperties,
-        reader::FileReader,
         writer::{SerializedColumnWriter, SerializedFileWriter},
     },
     schema::types::{ColumnPath, Type, TypePtr},
