@@ -5,13 +5,13 @@
 //! [`crate::fetch`]).
 
 use crate::{DatasetError, OpenOptions};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use types::Metric;
 
 /// One set of the catalogue.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Entry {
     /// Name, as its publisher has it; also its folder below the data directory.
     pub name: String,
@@ -44,7 +44,7 @@ pub struct Entry {
 }
 
 /// How the files of a set are laid out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Layout {
     /// One HDF5 file, as ann-benchmarks writes it.
@@ -73,7 +73,7 @@ impl Layout {
 }
 
 /// What a file holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// Base vectors; in an HDF5 file everything.
@@ -93,7 +93,7 @@ pub enum Role {
 }
 
 /// One file of a set.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct FileEntry {
     /// Name on disk.
     pub name: String,
