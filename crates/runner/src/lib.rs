@@ -1,1 +1,32 @@
-//! TODO
+//! Runs a plan: prepares data sets, stands engines up, drives clients, scores answers, writes
+//! records.
+//!
+//! What is here: the clock and everything that is timed by it. What is not: printing (events go
+//! to a listener), arguments, and the name of any engine (crate `engines` finds them).
+
+mod build;
+mod ceiling;
+mod clients;
+mod error;
+mod event;
+mod key;
+mod load;
+pub mod material;
+mod memory;
+pub mod pilot;
+mod plan;
+mod provenance;
+pub mod resolve;
+mod run;
+mod stand;
+mod sweep;
+mod verdict;
+
+pub use ceiling::ceiling;
+pub use clients::{ClientLog, LoopSpec, Measured, Sent, Window, closed_loop};
+pub use error::RunnerError;
+pub use event::{Event, Events};
+pub use material::{Material, Preparation};
+pub use plan::{BuildPlan, EnginePlan, FilterPlan, Limits, LoadPlan, Plan, SourcePlan};
+pub use provenance::timestamp_for_names;
+pub use run::{Mode, Prepared, RunOutcome, RunRequest, prepare_plan, run};

@@ -1,0 +1,29 @@
+//! One file per command.
+
+mod dataset;
+mod dataset_make;
+mod dataset_text;
+mod doctor;
+mod engine;
+mod explain;
+mod params;
+mod report;
+mod run;
+mod run_dry;
+mod source;
+mod truth;
+
+use crate::{args::Command, exit::Outcome, printer::Printer};
+
+/// Does what was asked.
+pub(crate) fn dispatch(command: Command, printer: &Printer) -> anyhow::Result<Outcome> {
+    match command {
+        Command::Run(args) => run::run(&args, printer),
+        Command::Dataset(args) => dataset::run(args.command, printer),
+        Command::Truth(args) => truth::run(&args, printer),
+        Command::Engine(args) => engine::run(args.command, printer),
+        Command::Report(args) => report::run(&args, printer),
+        Command::Explain(args) => explain::run(&args, printer),
+        Command::Doctor(args) => doctor::run(&args, printer),
+    }
+}

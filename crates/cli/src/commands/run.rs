@@ -1,0 +1,263 @@
+//! `annvil run`.
+
+use super::{params, run_dry, source};
+use crate::{
+    args::RunArgs,
+    exit::{Outcome, usage_error},
+    paths,
+    printer::Printer,
+    progress::Progress,
+    stop,
+};
+use record::{Phase, RunDir, Status};
+use runner::{EnginePlan, FilterPlan, Mode, Plan, RunOutcome, RunRequest, run as execute};
+use std::path::{Path, PathBuf};
+
+/// Where runs go where nothing is said.
+const RUNS: &str = "runs";
+
+pub(crate) fn run(args: &RunArgs, printer: &Printer) -> anyhow::Result<Outcome> {
+    let request = request(args)?;
+    let progress = Progress::new(printer);
+    let events = |event: &runner::Event<'_>| progress.on(event);
+    if args.dry_run {
+        return run_dry::show(&request, &events, printer);
+    }
+    let outcome = execute(&request, &events)?;
+    show(&outcome, args, printer)?;
+    verdict(&outcome, args, printer)
+}
+
+fn request(args: &RunArgs) -> anyhow::Result<RunRequest> {
+    let resumed = if args.resume { Some(resumed(args)?) } else { None };
+    let mut plan = match &resumed {
+        Some((_, plan)) if !names_a_plan(args) => plan.clone(),
+        _ => Plan::find(&args.plan)?,
+    };
+    overlay(&mut plan, args)?;
+    plan.check().map_err(|e| usage_error(format!("the plan with the options given: {e}")))?;
+    let out = match (&resumed, &args.out) {
+        (Some((out, _)), _) => out.clone(),
+        (None, Some(out)) => out.clone(),
+        (None, None) => new_out(&plan.name),
+    };
+    let mode = match (args.resume, args.force && out.join("manifest.json").exists()) {
+        (true, _) => Mode::Resume,
+        (false, true) => Mode::Replace,
+        (false, false) => Mode::New,
+    };
+    Ok(RunRequest {
+        plan,
+        out,
+        mode,
+        force: args.force,
+        cache_dir: paths::cache_dir(args.open.cache_dir.as_ref()),
+        command: record::mask_command(std::env::args()),
+        tool: tool(),
+        interrupted: stop::flag(),
+    })
+}
+
+/// Whether the line says what to run, so that a resumed run does not take its old plan.
+fn names_a_plan(args: &RunArgs) -> bool {
+    args.plan != "quick" || !args.datasets.is_empty() || !args.engines.is_empty()
+}
+
+/// The run to go on with: --out's, or the newest below `runs` that is not finished.
+fn resumed(args: &RunArgs) -> anyhow::Result<(PathBuf, Plan)> {
+    let path = match &args.out {
+        Some(out) => out.clone(),
+        None => newest_unfinished()?,
+    };
+    let manifest = RunDir::open(&path)?.manifest()?;
+    let plan = serde_json::from_value(manifest.plan)
+        .map_err(|e| usage_error(format!("{}: its plan can't be read: {e}", path.display())))?;
+    Ok((path, plan))
+}
+
+fn newest_unfinished() -> anyhow::Result<PathBuf> {
+    let unfinished = |path: &PathBuf| {
+        RunDir::open(path).and_then(|d| d.manifest()).is_ok_and(|manifest| manifest.verdict.is_none())
+    };
+    let found = run_dirs(Path::new(RUNS)).into_iter().rev().find(unfinished);
+    found.ok_or_else(|| usage_error(format!("no unfinished run below {RUNS}/; name one with --out")))
+}
+
+/// The run directories below `folder`, oldest first (their names begin with the time).
+pub(crate) fn run_dirs(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> =
+        entries.map(|e| e.path()).filter(|p| p.join("manifest.json").is_file()).collect();
+    found.sort();
+    found
+}
+
+fn new_out(plan: &str) -> PathBuf {
+    let now = runner::timestamp_for_names();
+    let base = Path::new(RUNS).join(format!("{now}-{plan}"));
+    let numbered = |n: usize| PathBuf::from(format!("{}-{n}", base.display()));
+    std::iter::once(base.clone()).chain((2..).map(numbered)).find(|p| !p.exists()).unwrap_or(base)
+}
+
+/// Puts what the line says over what the plan says.
+fn overlay(plan: &mut Plan, args: &RunArgs) -> anyhow::Result<()> {
+    if !args.datasets.is_empty() {
+        plan.datasets.clone_from(&args.datasets);
+    }
+    if !args.engines.is_empty() {
+        plan.engines = chosen_engines(plan, args)?;
+    } else if !args.at.is_empty() {
+        return Err(usage_error("--at needs the --engine that it belongs to"));
+    }
+    fn set<T: Clone>(slot: &mut T, given: Option<&T>) {
+        if let Some(value) = given {
+            *slot = value.clone();
+        }
+    }
+    set(&mut plan.k, args.k.as_ref());
+    set(&mut plan.repeats, args.repeats.as_ref());
+    set(&mut plan.warmup, args.warmup.as_ref());
+    set(&mut plan.min_window, args.min_window.as_ref());
+    set(&mut plan.seed, args.seed.as_ref());
+    set(&mut plan.load.workers, args.load_workers.as_ref());
+    set(&mut plan.load.batch, args.batch.as_ref());
+    set(&mut plan.build_threads, args.build_threads.as_ref());
+    set(&mut plan.limits.load, args.load_timeout.as_ref());
+    set(&mut plan.limits.build, args.build_timeout.as_ref());
+    set(&mut plan.limits.ready, args.ready_timeout.as_ref());
+    set(&mut plan.limits.query, args.query_timeout.as_ref());
+    set(&mut plan.limits.point, args.point_timeout.as_ref());
+    set(&mut plan.limits.errors, args.max_errors.as_ref());
+    set(&mut plan.limits.client_share, args.max_client_share.as_ref());
+    if !args.clients.is_empty() {
+        plan.clients.clone_from(&args.clients);
+    }
+    if args.no_recall {
+        plan.recall = false;
+    }
+    for text in &args.filters {
+        plan.filters.push(FilterPlan { name: text.clone(), text: text.clone() });
+    }
+    let params = params::parse(&args.params)?;
+    for engine in &mut plan.engines {
+        overlay_engine(engine, args, &params)?;
+    }
+    set(&mut plan.metric, Some(&args.open.metric).filter(|m| m.is_some()));
+    set(&mut plan.limit, Some(&args.open.limit).filter(|l| l.is_some()));
+    let given = source::source_plan(&args.open);
+    if given != runner::SourcePlan::default() {
+        plan.source = given;
+    }
+    Ok(())
+}
+
+/// The engines named in the line; the plan's builds and efforts are kept for those it has.
+fn chosen_engines(plan: &Plan, args: &RunArgs) -> anyhow::Result<Vec<EnginePlan>> {
+    if args.at.len() > args.engines.len() {
+        return Err(usage_error("there are more --at than --engine"));
+    }
+    let mut at = args.at.iter().cloned();
+    Ok(args
+        .engines
+        .iter()
+        .map(|name| {
+            let planned = plan.engines.iter().find(|e| e.name == *name).cloned();
+            let fresh =
+                || EnginePlan { name: name.clone(), at: None, builds: Vec::new(), efforts: Vec::new() };
+            EnginePlan { at: at.next(), ..planned.unwrap_or_else(fresh) }
+        })
+        .collect())
+}
+
+/// Efforts and parameters go to every engine whose definition has them.
+fn overlay_engine(plan: &mut EnginePlan, args: &RunArgs, params: &engine::Params) -> anyhow::Result<()> {
+    let definition = engines::find(&plan.name)?;
+    if !args.efforts.is_empty() && definition.index.iter().any(|i| i.effort.is_some()) {
+        plan.efforts.clone_from(&args.efforts);
+    }
+    if plan.builds.is_empty() && !params.is_empty() {
+        plan.builds.push(runner::BuildPlan::default());
+    }
+    for build in &mut plan.builds {
+        let index = definition.index_def(build.kind.as_deref())?;
+        for (name, value) in params {
+            if index.params.contains_key(name) {
+                build.params.insert(name.clone(), value.clone());
+            }
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn tool() -> record::Tool {
+    record::Tool {
+        name: "annvil".into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        commit: option_env!("ANNVIL_COMMIT").map(str::to_owned),
+        measurement_version: record::MEASUREMENT_VERSION,
+    }
+}
+
+fn show(outcome: &RunOutcome, args: &RunArgs, printer: &Printer) -> anyhow::Result<()> {
+    let written =
+        if args.no_report || outcome.points.is_empty() { None } else { Some(report::write(&outcome.dir)?) };
+    if outcome.points.is_empty() {
+        printer.note("no point was finished");
+    } else if printer.wants_json() {
+        printer.json(&report::json(&outcome.manifest, &outcome.points))?;
+    } else {
+        printer.data(&report::terminal(&outcome.manifest, &outcome.points, printer.width()))?;
+    }
+    if let Some(written) = written {
+        printer.note(&format!("report: {}", written.html.display()));
+    } else {
+        printer.note(&format!("run directory: {}", outcome.dir.path().display()));
+    }
+    Ok(())
+}
+
+/// The exit code, the strongest reason first.
+fn verdict(outcome: &RunOutcome, args: &RunArgs, printer: &Printer) -> anyhow::Result<Outcome> {
+    if outcome.interrupted {
+        let dir = outcome.dir.path().display();
+        printer.warning(&format!("interrupted; go on with: annvil run --resume --out {dir}"));
+        return Ok(Outcome::Interrupted);
+    }
+    if !outcome.unreachable.is_empty() {
+        return Ok(Outcome::Engine);
+    }
+    if outcome.manifest.verdict.as_ref().is_none_or(|v| !v.valid) {
+        for finding in outcome.manifest.verdict.iter().flat_map(|v| &v.findings).filter(|f| f.fatal) {
+            printer.error(&format!("not valid: {}", finding.message));
+        }
+        return Ok(Outcome::NotValid);
+    }
+    Ok(match args.min_recall.map(|floor| below_floor(outcome, floor)) {
+        Some(short) if !short.is_empty() => {
+            for text in short {
+                printer.error(&text);
+            }
+            Outcome::Gate
+        }
+        _ => Outcome::Valid,
+    })
+}
+
+/// Engines and builds that reach `floor` at no effort.
+fn below_floor(outcome: &RunOutcome, floor: f64) -> Vec<String> {
+    let mut best: Vec<(String, f64)> = Vec::new();
+    let searched = outcome.points.iter().filter(|p| p.phase == Phase::Sweep && p.status == Status::Valid);
+    for point in searched {
+        let filter = point.filter.as_ref().map(|f| format!(" [{f}]")).unwrap_or_default();
+        let name = format!("{} {} {}{filter}", point.dataset, point.engine, point.build);
+        let recall = point.search.recall.unwrap_or(0.0);
+        match best.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, value)) => *value = value.max(recall),
+            None => best.push((name, recall)),
+        }
+    }
+    best.into_iter()
+        .filter(|(_, recall)| *recall < floor)
+        .map(|(name, recall)| format!("gate: {name} reaches recall {recall:.4}, --min-recall is {floor}"))
+        .collect()
+}

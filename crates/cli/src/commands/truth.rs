@@ -1,0 +1,189 @@
+//! `annvil truth`.
+
+use super::source::{self, Setting};
+use crate::{
+    args::TruthArgs,
+    exit::{Outcome, usage_error},
+    printer::Printer,
+    progress::Progress,
+};
+use dataset::Dataset;
+use runner::material::{TruthAsk, filters_of, truth};
+use serde_json::{Value, json};
+use std::{path::Path, time::Instant};
+use types::{Filters, Metric, Truth, units};
+
+pub(crate) fn run(args: &TruthArgs, printer: &Printer) -> anyhow::Result<Outcome> {
+    if args.out.is_some() && args.filters.len() > 1 {
+        return Err(usage_error("--out holds one truth; give at most one --filter with it"));
+    }
+    let out = args.out.as_deref().map(|path| OutFile::new(path)).transpose()?;
+    let opened = source::open(&args.dataset, &args.open, printer)?;
+    let metric = opened.metric.ok_or_else(|| {
+        usage_error(format!(
+            "{} names no metric; give --metric with one of {}",
+            args.dataset,
+            Metric::ACCEPTED
+        ))
+    })?;
+    let mut cases = Vec::new();
+    if args.filters.is_empty() {
+        cases.push((None, Filters::None));
+    }
+    for text in &args.filters {
+        cases.push((Some(text.clone()), filters_of(&opened, text, text)?));
+    }
+    let setting = Setting::new(args.open.cache_dir.as_ref());
+    let progress = Progress::new(printer);
+    let mut lines = Vec::new();
+    let mut values = Vec::new();
+    let mut agrees = true;
+    for (filter, filters) in cases {
+        let started = Instant::now();
+        let ask = TruthAsk { metric, k: args.k, filters: &filters, threads: args.threads };
+        let what = format!("{}: {} exact neighbours", opened.name, args.k);
+        let (found, origin) = setting.with(&progress, |with| truth(&opened, &ask, &what, with))?;
+        let seconds = started.elapsed().as_secs_f64();
+        let mut value = figures(&opened, &found, &origin, seconds, filter.as_deref(), metric);
+        if args.compare {
+            let theirs = known(&opened, filter.as_deref())?;
+            let compared = compare(&found, theirs);
+            agrees &= compared["different"] == json!(0);
+            value["compare"] = compared;
+        }
+        if let Some(out) = &out {
+            out.write(&opened, &found, metric)?;
+        }
+        lines.push(text(&value));
+        values.push(value);
+    }
+    printer.show(&values, || lines.join("\n"))?;
+    if let Some(out) = args.out.as_ref() {
+        printer.note(&format!("written: {}", out.display()));
+    }
+    Ok(if agrees { Outcome::Valid } else { Outcome::NotValid })
+}
+
+fn figures(
+    dataset: &Dataset,
+    truth: &Truth,
+    origin: &str,
+    seconds: f64,
+    filter: Option<&str>,
+    metric: Metric,
+) -> Value {
+    let lengths: Vec<usize> = (0..truth.queries()).map(|q| truth.of(q).len()).collect();
+    let matching: u64 = (0..truth.queries()).map(|q| truth.matching(q)).sum();
+    json!({
+        "dataset": dataset.name, "metric": metric, "filter": filter, "k": truth.depth(),
+        "queries": truth.queries(), "rows": dataset.base.rows(), "origin": origin, "seconds": seconds,
+        "shortest": lengths.iter().min(), "mean_matching": matching as f64 / truth.queries().max(1) as f64,
+        "queries_without_match": (0..truth.queries()).filter(|&q| truth.matching(q) == 0).count(),
+    })
+}
+
+fn text(value: &Value) -> String {
+    let number = |name: &str| value[name].as_f64().unwrap_or(0.0);
+    let filter = value["filter"].as_str().map(|f| format!(" where {f}")).unwrap_or_default();
+    let mut text = format!(
+        "{}{filter}: {} neighbours of {} queries over {} rows ({}), {} in {}; {:.1} rows qualify on average",
+        value["dataset"].as_str().unwrap_or_default(),
+        value["k"],
+        value["queries"],
+        value["rows"],
+        value["metric"].as_str().unwrap_or_default(),
+        value["origin"].as_str().unwrap_or_default(),
+        units::seconds(number("seconds")),
+        number("mean_matching"),
+    );
+    if let Some(compared) = value.get("compare") {
+        text.push_str(&format!(
+            "; {} of {} neighbours are those of the data set, {} more tie with them, {} differ",
+            compared["same"], compared["all"], compared["tied"], compared["different"]
+        ));
+    }
+    text
+}
+
+/// The truth that the data set brings for the filter.
+fn known<'a>(dataset: &'a Dataset, filter: Option<&str>) -> anyhow::Result<&'a Truth> {
+    let found = match filter {
+        None => dataset.truth.as_ref(),
+        Some(text) => dataset
+            .filtered
+            .iter()
+            .find(|f| f.name == text || f.filter.as_ref().is_some_and(|t| t.text() == text))
+            .map(|f| &f.truth),
+    };
+    found.ok_or_else(|| usage_error(format!("{} brings no such truth to compare with", dataset.name)))
+}
+
+/// Compares rank by rank: the same row, another row at the same distance, or a difference.
+fn compare(ours: &Truth, theirs: &Truth) -> Value {
+    let (mut same, mut tied, mut different) = (0_u64, 0_u64, 0_u64);
+    for query in 0..ours.queries().min(theirs.queries()) {
+        let (a, b) = (ours.of(query), theirs.of(query));
+        let rows: std::collections::HashMap<u32, f64> = a.iter().map(|n| (n.row, n.distance)).collect();
+        let last = a.last().map_or(f64::NAN, |n| n.distance);
+        for neighbour in b.iter().take(a.len()) {
+            if rows.contains_key(&neighbour.row) {
+                same += 1;
+            } else if (neighbour.distance - last).abs() <= 1e-5 * last.abs().max(1e-3) {
+                tied += 1;
+            } else {
+                different += 1;
+            }
+        }
+        different += b.len().min(ours.depth()).abs_diff(a.len().min(theirs.depth())) as u64;
+    }
+    different += ours.queries().abs_diff(theirs.queries()) as u64;
+    json!({ "all": same + tied + different, "same": same, "tied": tied, "different": different })
+}
+
+/// A file to write a truth to, its format known before anything is computed.
+struct OutFile<'a> {
+    path: &'a Path,
+    format: &'static str,
+}
+
+impl<'a> OutFile<'a> {
+    fn new(path: &'a Path) -> anyhow::Result<Self> {
+        let ending = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
+        let known = ["ibin", "hdf5", "json"];
+        let format = known.into_iter().find(|k| *k == ending).ok_or_else(|| {
+            usage_error(format!("--out {}: write a truth as .ibin (big-ann), .hdf5 or .json", path.display()))
+        })?;
+        Ok(OutFile { path, format })
+    }
+
+    fn write(&self, dataset: &Dataset, truth: &Truth, metric: Metric) -> anyhow::Result<()> {
+        match self.format {
+            "ibin" => {
+                let temporary = self.path.with_extension("tmp");
+                dataset::write::truth_ibin(&temporary, truth)?;
+                std::fs::rename(&temporary, self.path)?;
+            }
+            "hdf5" => {
+                let mut whole = dataset.clone();
+                (whole.truth, whole.metric) = (Some(truth.clone()), Some(metric));
+                dataset::write::hdf5(&whole, self.path)?;
+            }
+            _ => write_json(truth, self.path)?,
+        }
+        Ok(())
+    }
+}
+
+fn write_json(truth: &Truth, path: &Path) -> anyhow::Result<()> {
+    let lists: Vec<Value> = (0..truth.queries())
+        .map(|query| {
+            let rows: Vec<u32> = truth.of(query).iter().map(|n| n.row).collect();
+            let distances: Vec<f64> = truth.of(query).iter().map(|n| n.distance).collect();
+            json!({ "query": query, "matching": truth.matching(query), "rows": rows, "distances": distances })
+        })
+        .collect();
+    let temporary = path.with_extension("tmp");
+    std::fs::write(&temporary, serde_json::to_vec(&lists)?)?;
+    std::fs::rename(&temporary, path)?;
+    Ok(())
+}

@@ -1,0 +1,508 @@
+//! Client threads in a closed loop: the one place where queries are timed.
+//!
+//! The shape (design rule 1). Each client is an OS thread with its own session and buffers that
+//! were allocated, and touched, before the clock starts. The conductor (the calling thread) moves
+//! all clients through the same steps: connect and warm up; prepare buffers for a window; start at
+//! one instant; hand the log over. On the timed path a client reads the clock twice a query,
+//! stores two times and the ids, and publishes its progress to a cache line of its own. Nothing
+//! else is shared, so a client that hangs can be left behind and the point fails with a reason.
+//!
+//! Client c of n asks the queries c, c + n, c + 2n ... A window is a whole number of passes over
+//! the query set, fixed before it starts, so that every query weighs the same.
+
+use engine::{EncodedSearch, Engine, EngineError, ErrorKind, Hits};
+use std::{
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    sync::{Arc, Condvar, Mutex, PoisonError, mpsc},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Most queries of a window that is longer than one pass, and most ids stored for it.
+const MOST_SENDS: usize = 300_000;
+const MOST_IDS: usize = 20_000_000;
+
+/// How a point is asked.
+#[derive(Clone, Debug)]
+pub struct LoopSpec {
+    /// Client threads.
+    pub clients: usize,
+    /// Queries sent before the clock starts, all clients together.
+    pub warmup: usize,
+    /// Windows.
+    pub repeats: usize,
+    /// Shortest window; met by whole passes over the query set.
+    pub min_window: Duration,
+    /// Longest that one query may take.
+    pub query_limit: Duration,
+    /// Longest that all windows may take together.
+    pub point_limit: Duration,
+}
+
+/// One query as a client saw it. Times in nanoseconds from the start of the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// Number of the query.
+    pub query: u32,
+    /// When the call began.
+    pub sent_ns: u64,
+    /// When it returned.
+    pub done_ns: u64,
+    /// Where its ids end in [`ClientLog::ids`]; they begin where those of the query before end.
+    pub ids_end: usize,
+    /// Whether it failed; see [`ClientLog::errors`].
+    pub failed: bool,
+}
+
+/// What one client did in one window.
+#[derive(Debug, Default)]
+pub struct ClientLog {
+    /// Its queries in order.
+    pub sent: Vec<Sent>,
+    /// The ids returned, one answer after the other.
+    pub ids: Vec<u64>,
+    /// Failures: index into `sent`, kind, text.
+    pub errors: Vec<(usize, ErrorKind, String)>,
+    /// When it was through, from the start of the window (ns).
+    pub ended_ns: u64,
+    /// Its thread's time on a CPU in the window (ns), where the kernel tells.
+    pub on_cpu_ns: Option<u64>,
+    /// Its thread's time waiting for a CPU in the window (ns), where the kernel tells.
+    pub cpu_wait_ns: Option<u64>,
+}
+
+impl ClientLog {
+    /// The ids of the query at `index` of [`ClientLog::sent`].
+    pub fn ids_of(&self, index: usize) -> &[u64] {
+        let start = if index == 0 { 0 } else { self.sent[index - 1].ids_end };
+        &self.ids[start..self.sent[index].ids_end]
+    }
+}
+
+/// One window: the log of each client.
+#[derive(Debug)]
+pub struct Window {
+    /// By client.
+    pub clients: Vec<ClientLog>,
+}
+
+impl Window {
+    /// From the common start until the last client was through (s).
+    pub fn seconds(&self) -> f64 {
+        self.clients.iter().map(|c| c.ended_ns).max().unwrap_or(0) as f64 / 1e9
+    }
+
+    /// Queries answered.
+    pub fn answered(&self) -> u64 {
+        self.clients.iter().flat_map(|c| &c.sent).filter(|s| !s.failed).count() as u64
+    }
+
+    /// Answered / wall time (1/s); 0 where nothing was answered.
+    pub fn throughput(&self) -> f64 {
+        let seconds = self.seconds();
+        if seconds > 0.0 { self.answered() as f64 / seconds } else { 0.0 }
+    }
+}
+
+/// A measured point.
+#[derive(Debug)]
+pub struct Measured {
+    /// The windows.
+    pub windows: Vec<Window>,
+    /// Warm-up queries sent.
+    pub warmup_queries: u64,
+    /// Latency of the first query that client 0 sent.
+    pub first_query_ns: Option<u64>,
+}
+
+/// What the conductor tells the clients.
+#[derive(Clone, Copy)]
+enum Step {
+    /// Connect, warm up, then wait.
+    SetUp,
+    /// Make buffers for `passes` passes.
+    Prepare { round: usize, passes: usize },
+    /// Start at this instant.
+    Go { round: usize, start: Instant },
+    /// End.
+    Quit,
+}
+
+/// A cache line of its own, so that one client's progress does not slow another.
+#[repr(align(128))]
+#[derive(Default)]
+struct Padded(AtomicU64);
+
+struct Shared {
+    step: Mutex<Step>,
+    changed: Condvar,
+    stop: AtomicBool,
+    progress: Vec<Padded>,
+}
+
+impl Shared {
+    fn tell(&self, step: Step) {
+        *self.step.lock().unwrap_or_else(PoisonError::into_inner) = step;
+        self.changed.notify_all();
+    }
+
+    /// Waits until `wanted` accepts the step.
+    fn wait_for<T>(&self, wanted: impl Fn(Step) -> Option<T>) -> Option<T> {
+        let mut step = self.step.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if matches!(*step, Step::Quit) {
+                return None;
+            }
+            if let Some(value) = wanted(*step) {
+                return Some(value);
+            }
+            step = self.changed.wait(step).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// What clients tell the conductor.
+enum Note {
+    Warm { sent: u64, mean_ns: Option<f64>, first_ns: Option<u64> },
+    Prepared,
+    Log(ClientLog),
+    Failed(EngineError),
+}
+
+/// Runs a point: `spec.clients` threads ask the queries of `search` in a closed loop.
+///
+/// `watch(done, total)` is called a few times a second; `interrupted` ends the point early.
+///
+/// # Errors
+/// Where a client can't connect or get ready, a limit is passed ([`ErrorKind::Timeout`]; the text
+/// names the option), or the run is interrupted ([`ErrorKind::Stopped`]). Failed queries are not
+/// an error here; they are in the logs.
+pub fn closed_loop(
+    engine: &Arc<dyn Engine>,
+    search: &Arc<EncodedSearch>,
+    spec: &LoopSpec,
+    interrupted: &AtomicBool,
+    watch: &mut dyn FnMut(u64, u64),
+) -> Result<Measured, EngineError> {
+    let mut conductor = Conductor::start(engine, search, spec, interrupted)?;
+    let result = conductor.run(watch);
+    conductor.shared.stop.store(true, Ordering::Relaxed);
+    conductor.shared.tell(Step::Quit);
+    if result.is_ok() {
+        for handle in conductor.threads.drain(..) {
+            // A client that panicked has sent no log, so `run` has failed already.
+            let _ended = handle.join();
+        }
+    }
+    result
+}
+
+struct Conductor<'a> {
+    shared: Arc<Shared>,
+    notes: mpsc::Receiver<(usize, Note)>,
+    threads: Vec<thread::JoinHandle<()>>,
+    spec: &'a LoopSpec,
+    queries: usize,
+    k: usize,
+    interrupted: &'a AtomicBool,
+    deadline: Instant,
+}
+
+impl<'a> Conductor<'a> {
+    fn start(
+        engine: &Arc<dyn Engine>,
+        search: &Arc<EncodedSearch>,
+        spec: &'a LoopSpec,
+        interrupted: &'a AtomicBool,
+    ) -> Result<Self, EngineError> {
+        let shared = Arc::new(Shared {
+            step: Mutex::new(Step::SetUp),
+            changed: Condvar::new(),
+            stop: AtomicBool::new(false),
+            progress: (0..spec.clients).map(|_| Padded::default()).collect(),
+        });
+        let (notes_in, notes) = mpsc::channel();
+        let mut threads = Vec::with_capacity(spec.clients);
+        for id in 0..spec.clients {
+            let client = Client {
+                id,
+                clients: spec.clients,
+                warmup: spec.warmup / spec.clients + usize::from(id < spec.warmup % spec.clients),
+                engine: engine.clone(),
+                search: search.clone(),
+                shared: shared.clone(),
+                notes: notes_in.clone(),
+            };
+            let spawned = thread::Builder::new().name(format!("client-{id}")).spawn(move || client.live());
+            match spawned {
+                Ok(handle) => threads.push(handle),
+                Err(e) => {
+                    shared.tell(Step::Quit);
+                    let text = format!(
+                        "client thread {} of {} could not be started: the client's limit, not the engine's (see ulimit -u)",
+                        id + 1,
+                        spec.clients
+                    );
+                    return Err(EngineError::caused(ErrorKind::Overloaded, text, e));
+                }
+            }
+        }
+        let queries = search.spec.queries.rows();
+        let k = search.spec.k;
+        let deadline = Instant::now() + spec.point_limit;
+        Ok(Conductor { shared, notes, threads, spec, queries, k, interrupted, deadline })
+    }
+
+    fn run(&mut self, watch: &mut dyn FnMut(u64, u64)) -> Result<Measured, EngineError> {
+        let (mut warmup_queries, mut first_query_ns, mut means) = (0, None, Vec::new());
+        for (id, note) in self.collect(&mut |_| {})?.into_iter().enumerate() {
+            if let Note::Warm { sent, mean_ns, first_ns } = note {
+                warmup_queries += sent;
+                means.extend(mean_ns);
+                if id == 0 {
+                    first_query_ns = first_ns;
+                }
+            }
+        }
+        let passes = self.passes(types::stats::mean(&means));
+        let per_window = (passes * self.queries) as u64;
+        let total = per_window * self.spec.repeats as u64;
+        let mut windows = Vec::with_capacity(self.spec.repeats);
+        for round in 0..self.spec.repeats {
+            self.shared.tell(Step::Prepare { round, passes });
+            self.collect(&mut |_| {})?;
+            let lead = Duration::from_millis(2) + Duration::from_micros(30) * self.spec.clients as u32;
+            self.shared.tell(Step::Go { round, start: Instant::now() + lead });
+            let before = per_window * round as u64;
+            let notes = self.collect(&mut |done| watch(before + done, total))?;
+            let clients = notes
+                .into_iter()
+                .map(|note| if let Note::Log(log) = note { log } else { ClientLog::default() })
+                .collect();
+            windows.push(Window { clients });
+        }
+        Ok(Measured { windows, warmup_queries, first_query_ns })
+    }
+
+    /// Whole passes that fill the shortest window, by the warm-up's mean latency; 1 without one.
+    fn passes(&self, mean_ns: Option<f64>) -> usize {
+        let Some(mean_ns) = mean_ns else { return 1 };
+        let pass_ns = mean_ns * self.queries.div_ceil(self.spec.clients) as f64;
+        let wanted = (self.spec.min_window.as_nanos() as f64 / pass_ns.max(1.0)).ceil() as usize;
+        let most = (MOST_SENDS / self.queries.max(1)).min(MOST_IDS / (self.queries * self.k).max(1));
+        wanted.clamp(1, most.max(1))
+    }
+
+    /// One note of every client, by client; a failure or a passed limit ends the wait.
+    fn collect(&mut self, watch: &mut dyn FnMut(u64)) -> Result<Vec<Note>, EngineError> {
+        let clients = self.spec.clients;
+        let mut notes: Vec<Option<Note>> = (0..clients).map(|_| None).collect();
+        let mut seen = vec![(u64::MAX, Instant::now()); clients];
+        let mut missing = clients;
+        while missing > 0 {
+            match self.notes.recv_timeout(Duration::from_millis(100)) {
+                Ok((_, Note::Failed(error))) => return Err(error),
+                Ok((id, note)) => {
+                    notes[id] = Some(note);
+                    missing -= 1;
+                    continue;
+                }
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+                Err(mpsc::RecvTimeoutError::Disconnected) => {
+                    return Err(EngineError::new(ErrorKind::Bug, "a client thread died without a word"));
+                }
+            }
+            let progress = |id: usize| self.shared.progress[id].0.load(Ordering::Relaxed);
+            watch((0..clients).map(progress).sum());
+            self.check_limits(&notes, &mut seen)?;
+        }
+        Ok(notes.into_iter().flatten().collect())
+    }
+
+    fn check_limits(&self, notes: &[Option<Note>], seen: &mut [(u64, Instant)]) -> Result<(), EngineError> {
+        if self.interrupted.load(Ordering::Relaxed) {
+            return Err(EngineError::new(ErrorKind::Stopped, "interrupted"));
+        }
+        let timeout = |text: String| Err(EngineError::new(ErrorKind::Timeout, text));
+        if Instant::now() > self.deadline {
+            let limit = types::units::format_duration(self.spec.point_limit);
+            return timeout(format!(
+                "the point was not through after {limit}; raise it with --point-timeout"
+            ));
+        }
+        for (id, (value, since)) in seen.iter_mut().enumerate() {
+            let now = self.shared.progress[id].0.load(Ordering::Relaxed);
+            if notes[id].is_some() || now != *value {
+                (*value, *since) = (now, Instant::now());
+            } else if since.elapsed() > self.spec.query_limit {
+                let limit = types::units::format_duration(self.spec.query_limit);
+                return timeout(format!(
+                    "client {id} got no answer within {limit}; raise it with --query-timeout"
+                ));
+            }
+        }
+        // A thread that is through without having told us has panicked.
+        if let Some(id) =
+            (0..self.threads.len()).find(|&id| notes[id].is_none() && self.threads[id].is_finished())
+        {
+            return match self.notes.try_recv() {
+                Ok((_, Note::Failed(error))) => Err(error),
+                _ => {
+                    Err(EngineError::new(ErrorKind::Bug, format!("client {id} panicked; see standard error")))
+                }
+            };
+        }
+        Ok(())
+    }
+}
+
+/// One client thread.
+struct Client {
+    id: usize,
+    clients: usize,
+    warmup: usize,
+    engine: Arc<dyn Engine>,
+    search: Arc<EncodedSearch>,
+    shared: Arc<Shared>,
+    notes: mpsc::Sender<(usize, Note)>,
+}
+
+impl Client {
+    fn live(self) {
+        if let Err(error) = self.try_live() {
+            // The conductor may have given up already; then nobody listens.
+            let _nobody = self.notes.send((self.id, Note::Failed(error)));
+        }
+    }
+
+    fn tell(&self, note: Note) -> Option<()> {
+        self.notes.send((self.id, note)).ok()
+    }
+
+    fn try_live(&self) -> Result<(), EngineError> {
+        let mut session = self.engine.connect()?;
+        session.begin(self.search.clone())?;
+        let mut hits = Hits::with_capacity(self.search.spec.k);
+        let warm = self.warm_up(session.as_mut(), &mut hits);
+        self.tell(warm);
+        let mut round = 0;
+        loop {
+            let prepare = |step| match step {
+                Step::Prepare { round: r, passes } if r == round => Some(passes),
+                _ => None,
+            };
+            let Some(passes) = self.shared.wait_for(prepare) else { return Ok(()) };
+            let mut log = self.empty_log(passes);
+            self.shared.progress[self.id].0.store(0, Ordering::Relaxed);
+            self.tell(Note::Prepared);
+            let go = |step| match step {
+                Step::Go { round: r, start } if r == round => Some(start),
+                _ => None,
+            };
+            let Some(start) = self.shared.wait_for(go) else { return Ok(()) };
+            sleep_until(start);
+            let clock = host::ThreadClock::start();
+            self.window(session.as_mut(), &mut hits, passes, start, &mut log);
+            log.ended_ns = nanos(start.elapsed());
+            let ledger = clock.read();
+            (log.on_cpu_ns, log.cpu_wait_ns) = (ledger.on_cpu_ns, ledger.cpu_wait_ns);
+            self.tell(Note::Log(log));
+            round += 1;
+        }
+    }
+
+    fn my_queries(&self) -> impl Iterator<Item = usize> + Clone + use<> {
+        (self.id..self.search.spec.queries.rows()).step_by(self.clients)
+    }
+
+    fn warm_up(&self, session: &mut dyn engine::Session, hits: &mut Hits) -> Note {
+        let (mut sent, mut first_ns, mut later_ns) = (0_u64, None, 0_u64);
+        for query in self.my_queries().cycle().take(self.warmup) {
+            if self.shared.stop.load(Ordering::Relaxed) {
+                break;
+            }
+            let start = Instant::now();
+            // Failures show in the windows, where they are counted.
+            let _counted_later = session.search(query, hits);
+            let took = nanos(start.elapsed());
+            if first_ns.is_none() {
+                first_ns = Some(took)
+            } else {
+                later_ns += took
+            }
+            sent += 1;
+            self.shared.progress[self.id].0.store(sent, Ordering::Relaxed);
+        }
+        let mean_ns = (sent > 1).then(|| later_ns as f64 / (sent - 1) as f64);
+        Note::Warm { sent, mean_ns, first_ns }
+    }
+
+    /// Buffers for a window, their pages touched so that none faults while the clock runs.
+    fn empty_log(&self, passes: usize) -> ClientLog {
+        let sends = self.my_queries().count() * passes;
+        let mut sent = vec![Sent { query: u32::MAX, ..Sent::default() }; sends];
+        let mut ids = vec![u64::MAX; sends * self.search.spec.k];
+        sent.clear();
+        ids.clear();
+        ClientLog { sent, ids, ..ClientLog::default() }
+    }
+
+    /// The timed loop.
+    fn window(
+        &self,
+        session: &mut dyn engine::Session,
+        hits: &mut Hits,
+        passes: usize,
+        start: Instant,
+        log: &mut ClientLog,
+    ) {
+        let progress = &self.shared.progress[self.id].0;
+        let mut done = 0;
+        for _ in 0..passes {
+            for query in self.my_queries() {
+                let sent_ns = nanos(start.elapsed());
+                let answer = session.search(query, hits);
+                let done_ns = nanos(start.elapsed());
+                let failed = answer.is_err();
+                match answer {
+                    Ok(()) => log.ids.extend_from_slice(hits.keys()),
+                    Err(error) => log.errors.push((log.sent.len(), error.kind(), chain(&error))),
+                }
+                let ids_end = log.ids.len();
+                log.sent.push(Sent { query: query as u32, sent_ns, done_ns, ids_end, failed });
+                done += 1;
+                progress.store(done, Ordering::Relaxed);
+                if self.shared.stop.load(Ordering::Relaxed) {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// An error with its causes, in one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Sleeps for most of the time and spins for the rest, so that clients start together.
+fn sleep_until(start: Instant) {
+    const SPIN: Duration = Duration::from_micros(150);
+    if let Some(rest) = start.checked_duration_since(Instant::now()).and_then(|d| d.checked_sub(SPIN)) {
+        thread::sleep(rest);
+    }
+    while Instant::now() < start {
+        std::hint::spin_loop();
+    }
+}

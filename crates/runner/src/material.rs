@@ -1,0 +1,418 @@
+//! A data set made ready to be measured: opened, checked, its truth believed or computed.
+
+use crate::{Events, Plan, RunnerError, event::Event};
+use dataset::{Dataset, OpenOptions};
+use exact::{Allowed, FilterRows, Scorer};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+};
+use types::{Filter, FilterTemplate, Filters, Metric, Truth};
+
+/// The name of the built-in set.
+pub const BUILTIN: &str = "builtin";
+
+/// Queries of a file's truth that are recomputed before it is believed.
+const TRUTH_SAMPLE: usize = 100;
+
+/// A data set that can be measured.
+pub struct Material {
+    /// Where it was read from, as given.
+    pub source: String,
+    /// It.
+    pub dataset: Dataset,
+    /// The metric.
+    pub metric: Metric,
+    /// No filter, then each filter of the plan.
+    pub cases: Vec<Case>,
+    /// Where the unfiltered truth came from, for the manifest.
+    pub truth_origin: String,
+    /// Checks that failed and were overridden.
+    pub forced: Vec<String>,
+}
+
+impl Material {
+    /// What scores the answers under a case.
+    ///
+    /// # Errors
+    /// Where the case has no truth, or one too narrow for `k`.
+    pub fn scorer(&self, case: &Case, k: usize) -> Result<Scorer, RunnerError> {
+        let Some(truth) = &case.truth else {
+            return Err(RunnerError::Refused(format!("{} has no truth", self.dataset.name)));
+        };
+        let allowed = Allowed { filter: case.rows.clone(), live: None };
+        let (base, queries) = (self.dataset.base.clone(), self.dataset.queries.clone());
+        Ok(Scorer::new(base, queries, self.metric, truth, k, allowed)?)
+    }
+}
+
+/// A data set under one filter (or none) with its truth.
+pub struct Case {
+    /// Name of the filter; none for no filter.
+    pub name: Option<String>,
+    /// The filter's text.
+    pub text: Option<String>,
+    /// The filter of each query.
+    pub filters: Filters,
+    /// Rows that pass, by query; none without a filter.
+    pub rows: Option<Arc<FilterRows>>,
+    /// The truth; none where recall is not wanted.
+    pub truth: Option<Arc<Truth>>,
+    /// Its hash.
+    pub truth_hash: Option<String>,
+}
+
+/// Opens a data set by name (`builtin`) or path.
+///
+/// # Errors
+/// As `dataset::open`.
+pub fn open_source(source: &str, options: &OpenOptions) -> Result<Dataset, RunnerError> {
+    let path = Path::new(source);
+    let mut opened = if source == BUILTIN && !path.exists() {
+        first_rows(dataset::builtin()?, options.limit)
+    } else {
+        dataset::open(path, options)?
+    };
+    if options.metric.is_some() {
+        opened.metric = options.metric;
+    }
+    Ok(opened)
+}
+
+/// The built-in set cut to its first rows.
+fn first_rows(mut set: Dataset, limit: Option<usize>) -> Dataset {
+    if let Some(limit) = limit.filter(|&limit| limit < set.base.rows()) {
+        set.base = set.base.slice(0..limit);
+        set.ids = types::Ids::RowNumbers(limit);
+        set.columns = set.columns.map(|c| c.slice(0..limit));
+        set.notices.push(format!("only the first {limit} rows are used (--limit)"));
+    }
+    set
+}
+
+/// What [`prepare`] needs beside the plan.
+pub struct Preparation<'a> {
+    /// Where computed truth is kept.
+    pub cache_dir: Option<PathBuf>,
+    /// Use a data set although its checks fail.
+    pub force: bool,
+    /// Set to stop.
+    pub interrupted: &'a AtomicBool,
+    /// Listener.
+    pub events: Events<'a>,
+}
+
+/// Opens, checks and completes one data set of a plan.
+///
+/// # Errors
+/// Where it can't be read, fails a check (and `force` is not given), or has no metric.
+pub fn prepare(source: &str, plan: &Plan, with: &Preparation<'_>) -> Result<Material, RunnerError> {
+    let dataset = open_source(source, &plan.open_options(with.cache_dir.clone()))?;
+    for notice in &dataset.notices {
+        (with.events)(&Event::Note(&format!("{}: {notice}", dataset.name)));
+    }
+    let mut forced = Vec::new();
+    check(&dataset, with, &mut forced)?;
+    let metric = dataset.metric.ok_or_else(|| {
+        RunnerError::Refused(format!(
+            "{source} names no metric; give --metric with one of {}",
+            Metric::ACCEPTED
+        ))
+    })?;
+    exact::check_metric(metric, dataset.base.element())?;
+    if dataset.queries.rows() == 0 {
+        return Err(RunnerError::Refused(format!("{source} has no queries; give a file with --queries")));
+    }
+    let mut material = Material {
+        source: source.to_owned(),
+        dataset,
+        metric,
+        cases: Vec::new(),
+        truth_origin: "none (--no-recall)".to_owned(),
+        forced,
+    };
+    let truth = if plan.recall { Some(unfiltered_truth(&mut material, plan, with)?) } else { None };
+    material.cases.push(Case {
+        name: None,
+        text: None,
+        filters: Filters::None,
+        rows: None,
+        truth_hash: truth.as_ref().map(|t| dataset::hash::truth(t)),
+        truth: truth.map(Arc::new),
+    });
+    for filter in &plan.filters {
+        let case = filtered_case(&material, &filter.name, &filter.text, plan, with)?;
+        material.cases.push(case);
+    }
+    Ok(material)
+}
+
+/// The checks that need no distance.
+fn check(dataset: &Dataset, with: &Preparation<'_>, forced: &mut Vec<String>) -> Result<(), RunnerError> {
+    let report = dataset::validate::check(dataset);
+    for finding in &report.findings {
+        let text = format!("{}: {}", dataset.name, finding.message);
+        match finding.severity {
+            dataset::validate::Severity::Error => refuse_or_force(text, with, forced)?,
+            dataset::validate::Severity::Warning => (with.events)(&Event::Warning(&text)),
+            dataset::validate::Severity::Note => {}
+        }
+    }
+    Ok(())
+}
+
+fn refuse_or_force(
+    text: String,
+    with: &Preparation<'_>,
+    forced: &mut Vec<String>,
+) -> Result<(), RunnerError> {
+    if !with.force {
+        return Err(RunnerError::Refused(text));
+    }
+    (with.events)(&Event::Warning(&format!("{text} (used all the same: --force)")));
+    forced.push(text);
+    Ok(())
+}
+
+/// The truth over all rows: the file's, once a sample agrees, or our own.
+fn unfiltered_truth(
+    material: &mut Material,
+    plan: &Plan,
+    with: &Preparation<'_>,
+) -> Result<Truth, RunnerError> {
+    let Some(truth) = material.dataset.truth.clone() else {
+        (with.events)(&Event::Note(&format!(
+            "{}: has no truth, it is computed now (--no-recall leaves it out)",
+            material.dataset.name
+        )));
+        return computed(material, &Filters::None, plan, with);
+    };
+    let narrow =
+        (0..truth.queries()).any(|q| truth.of(q).len() < truth.wanted(q, plan.k)) && truth.depth() < plan.k;
+    if narrow {
+        (with.events)(&Event::Note(&format!(
+            "{}: its truth has {} neighbours, k is {}: the truth is computed anew",
+            material.dataset.name,
+            truth.depth(),
+            plan.k
+        )));
+        return computed(material, &Filters::None, plan, with);
+    }
+    let check = exact::TruthCheck { sample: TRUTH_SAMPLE, seed: plan.seed };
+    let verdict = verify_truth(&material.dataset, material.metric, &truth, check, with)?;
+    if !verdict.ok {
+        let text = format!("{}: {}", material.dataset.name, verdict.message);
+        refuse_or_force(text, with, &mut material.forced)?;
+    }
+    material.truth_origin = format!("file, {} queries checked", verdict.sampled);
+    Ok(truth)
+}
+
+/// Recomputes a sample of an unfiltered truth, with progress.
+///
+/// # Errors
+/// Where metric and data do not fit, or the search is interrupted.
+pub fn verify_truth(
+    dataset: &Dataset,
+    metric: Metric,
+    truth: &Truth,
+    check: exact::TruthCheck,
+    with: &Preparation<'_>,
+) -> Result<exact::TruthVerdict, RunnerError> {
+    let what = format!("{}: check of its truth", dataset.name);
+    with_progress(&what, "pairs", with, |options| {
+        exact::verify_truth(&dataset.base, &dataset.queries, metric, truth, None, check, options)
+    })
+}
+
+/// Our own truth, from the cache where it is there.
+fn computed(
+    material: &mut Material,
+    filters: &Filters,
+    plan: &Plan,
+    with: &Preparation<'_>,
+) -> Result<Truth, RunnerError> {
+    let (truth, origin) = compute(material, filters, plan, with)?;
+    material.truth_origin = origin;
+    Ok(truth)
+}
+
+fn compute(
+    material: &Material,
+    filters: &Filters,
+    plan: &Plan,
+    with: &Preparation<'_>,
+) -> Result<(Truth, String), RunnerError> {
+    let what = format!("{}: exact neighbours", material.dataset.name);
+    let ask = TruthAsk { metric: material.metric, k: plan.k, filters, threads: None };
+    truth(&material.dataset, &ask, &what, with)
+}
+
+/// An exact search to make.
+pub struct TruthAsk<'a> {
+    /// Metric.
+    pub metric: Metric,
+    /// Neighbours of each query.
+    pub k: usize,
+    /// The filter of each query.
+    pub filters: &'a Filters,
+    /// Threads; all CPUs where none is given.
+    pub threads: Option<usize>,
+}
+
+/// The exact neighbours of a data set's queries, from the cache or computed with progress, and
+/// where they came from ("computed", "cached").
+///
+/// # Errors
+/// Where metric and data do not fit, or the search is interrupted.
+pub fn truth(
+    dataset: &Dataset,
+    ask: &TruthAsk<'_>,
+    what: &str,
+    with: &Preparation<'_>,
+) -> Result<(Truth, String), RunnerError> {
+    let cache = with.cache_dir.as_ref().map(|dir| exact::TruthCache::new(dir.join("truth")));
+    let key = truth_key(dataset, ask);
+    if let Some(truth) = cache.as_ref().and_then(|cache| cache.load(&key, ask.k)) {
+        return Ok((truth, "cached".to_owned()));
+    }
+    let truth = with_progress(what, "pairs", with, |options| {
+        let options = exact::Options { threads: ask.threads, ..*options };
+        exact::truth_for(
+            &dataset.base,
+            &dataset.queries,
+            dataset.columns.as_ref(),
+            ask.metric,
+            ask.k,
+            ask.filters,
+            None,
+            &options,
+        )
+    })?;
+    if let Some(cache) = cache
+        && let Err(error) = cache.store(&key, &truth)
+    {
+        (with.events)(&Event::Warning(&format!("the truth is used but could not be kept: {error}")));
+    }
+    Ok((truth, "computed".to_owned()))
+}
+
+fn truth_key(dataset: &Dataset, ask: &TruthAsk<'_>) -> exact::TruthKey {
+    let hashes = dataset.hashes();
+    let key = exact::TruthKey::new(&hashes.base, &hashes.queries, ask.metric);
+    let groups = ask.filters.groups(dataset.queries.rows());
+    let text = |(filter, queries): &(Option<Arc<Filter>>, Vec<usize>)| {
+        filter.as_ref().map(|f| format!("{f} for {queries:?}")).unwrap_or_default()
+    };
+    match ask.filters {
+        Filters::None => key,
+        Filters::Same(filter) => {
+            exact::TruthKey { columns: hashes.columns.clone(), filter: filter.to_string(), ..key }
+        }
+        Filters::PerQuery(_) => exact::TruthKey {
+            columns: hashes.columns.clone(),
+            filter: groups.iter().map(text).collect::<Vec<_>>().join("; "),
+            ..key
+        },
+    }
+}
+
+/// Runs an exact search on another thread and tells how far it is.
+fn with_progress<T: Send>(
+    what: &str,
+    unit: &'static str,
+    with: &Preparation<'_>,
+    search: impl FnOnce(&exact::Options<'_>) -> Result<T, exact::ExactError> + Send,
+) -> Result<T, RunnerError> {
+    let (done, total) = (AtomicU64::new(0), AtomicU64::new(0));
+    let progress = |d: u64, t: u64| {
+        total.store(t, Ordering::Relaxed);
+        done.fetch_max(d, Ordering::Relaxed);
+    };
+    (with.events)(&Event::Begin { what, unit });
+    let result = std::thread::scope(|scope| {
+        let options = exact::Options {
+            threads: None,
+            progress: Some(&progress),
+            stop: Some(with.interrupted),
+            ..exact::Options::default()
+        };
+        let worker = scope.spawn(move || search(&options));
+        while !worker.is_finished() {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            (with.events)(&Event::Progress {
+                done: done.load(Ordering::Relaxed),
+                total: total.load(Ordering::Relaxed),
+            });
+        }
+        worker.join()
+    });
+    (with.events)(&Event::End);
+    match result {
+        Ok(Err(exact::ExactError::Stopped)) => Err(RunnerError::Interrupted),
+        Ok(result) => Ok(result?),
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}
+
+fn filtered_case(
+    material: &Material,
+    name: &str,
+    text: &str,
+    plan: &Plan,
+    with: &Preparation<'_>,
+) -> Result<Case, RunnerError> {
+    let filters = filters_of(&material.dataset, name, text)?;
+    let columns = material.dataset.columns.as_ref();
+    let (rows, queries) = (material.dataset.base.rows(), material.dataset.queries.rows());
+    let passing = FilterRows::new(columns, &filters, rows, queries)?;
+    let truth = if plan.recall { Some(compute(material, &filters, plan, with)?.0) } else { None };
+    Ok(Case {
+        name: Some(name.to_owned()),
+        text: Some(text.to_owned()),
+        filters,
+        rows: Some(Arc::new(passing)),
+        truth_hash: truth.as_ref().map(|t| dataset::hash::truth(t)),
+        truth: truth.map(Arc::new),
+    })
+}
+
+/// The filter of each query from its text: `{q}` takes the query's own value; other placeholders
+/// take what the data set's filtered truth of that name or text says.
+///
+/// # Errors
+/// Where the text is no filter or does not fit the columns.
+pub fn filters_of(dataset: &Dataset, name: &str, text: &str) -> Result<Filters, RunnerError> {
+    let fault = |e: types::FilterError| RunnerError::Refused(e.to_string());
+    let Some(columns) = &dataset.columns else {
+        return Err(RunnerError::Refused(format!("{}: filter {text}, but it has no columns", dataset.name)));
+    };
+    let template = FilterTemplate::parse(text).map_err(fault)?;
+    let known =
+        |f: &&dataset::FilteredTruth| f.name == name || f.filter.as_ref().is_some_and(|t| t.text() == text);
+    let filters = if !template.per_query() {
+        Filters::Same(Arc::new(
+            template.fill(&mut |_, _| unreachable!("it has no placeholder")).map_err(fault)?,
+        ))
+    } else if let Some(known) = dataset.filtered.iter().find(known) {
+        known.filters(columns, dataset.query_columns.as_ref()).map_err(fault)?
+    } else {
+        let query_columns = dataset.query_columns.as_ref().ok_or_else(|| {
+            RunnerError::Refused(format!("filter {text} needs the queries' own values; give --query-columns"))
+        })?;
+        let mut shared: std::collections::HashMap<String, Arc<Filter>> = std::collections::HashMap::new();
+        let mut list = Vec::with_capacity(dataset.queries.rows());
+        for query in 0..dataset.queries.rows() {
+            let filter = template.for_query(query_columns, query).map_err(fault)?;
+            list.push(shared.entry(filter.to_string()).or_insert_with(|| Arc::new(filter)).clone());
+        }
+        Filters::PerQuery(list)
+    };
+    for (filter, _) in filters.groups(dataset.queries.rows()) {
+        if let Some(filter) = filter {
+            filter.check(columns).map_err(fault)?;
+        }
+    }
+    Ok(filters)
+}

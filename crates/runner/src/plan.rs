@@ -1,0 +1,373 @@
+//! What to run, as people write it: a TOML file with unknown fields refused.
+//!
+//! A plan is data sets x engines x builds x clients x filters x efforts. `resolve` turns it, with
+//! the data sets and definitions at hand, into the list of points.
+
+use crate::RunnerError;
+use dataset::OpenOptions;
+use engine::Params;
+use serde::{Deserialize, Serialize};
+use std::{path::PathBuf, time::Duration};
+
+/// A plan file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Name; part of the run directory's name.
+    pub name: String,
+    /// One sentence.
+    #[serde(default)]
+    pub summary: String,
+    /// Data sets: `builtin` or paths.
+    pub datasets: Vec<String>,
+    /// Only the first rows of the base; the truth is then computed for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<usize>,
+    /// The metric, where the data set names none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metric: Option<types::Metric>,
+    /// What else the files of the data sets do not say.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub source: SourcePlan,
+    /// Rows asked for.
+    #[serde(default = "default_k")]
+    pub k: usize,
+    /// Windows measured at each point.
+    #[serde(default = "default_repeats")]
+    pub repeats: usize,
+    /// Numbers of clients.
+    #[serde(default = "default_clients")]
+    pub clients: Vec<usize>,
+    /// Queries sent before the clock starts, all clients together.
+    #[serde(default = "default_warmup")]
+    pub warmup: usize,
+    /// A window lasts at least this long: the query set is sent as many whole times as that takes.
+    #[serde(default = "default_min_window", with = "duration_text")]
+    pub min_window: Duration,
+    /// Seed of every random stream (sampling of truth checks, bootstrap).
+    #[serde(default = "default_seed")]
+    pub seed: u64,
+    /// Whether recall is computed.
+    #[serde(default = "yes")]
+    pub recall: bool,
+    /// How rows are inserted.
+    #[serde(default)]
+    pub load: LoadPlan,
+    /// Threads of a build; 0 for all CPUs.
+    #[serde(default)]
+    pub build_threads: usize,
+    /// Time limits.
+    #[serde(default)]
+    pub limits: Limits,
+    /// Filters, each measured beside the unfiltered sweep.
+    #[serde(default, rename = "filter", skip_serializing_if = "Vec::is_empty")]
+    pub filters: Vec<FilterPlan>,
+    /// Engines, in the order in which they are measured, one after the other.
+    #[serde(rename = "engine")]
+    pub engines: Vec<EnginePlan>,
+}
+
+/// What the files of a data set do not say about themselves.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SourcePlan {
+    /// File with the queries.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queries: Option<PathBuf>,
+    /// File with the true neighbours.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub truth: Option<PathBuf>,
+    /// File with metadata of the base rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub columns: Option<PathBuf>,
+    /// File with metadata of the query rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub query_columns: Option<PathBuf>,
+    /// Name of the id column.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id_column: Option<String>,
+    /// Name of the vector column.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vector_column: Option<String>,
+    /// Name of the column with true neighbours.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub truth_column: Option<String>,
+    /// Leave out rows with NaN or infinity.
+    #[serde(skip_serializing_if = "is_default")]
+    pub drop_bad_rows: bool,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// How rows are inserted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LoadPlan {
+    /// Threads, each with its own connection.
+    pub workers: usize,
+    /// Rows in a batch.
+    pub batch: usize,
+}
+
+/// One engine of a plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EnginePlan {
+    /// Name of a built-in definition, a path to a definition file, or `name:option=value,...`.
+    pub name: String,
+    /// Address of a server that runs already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
+    /// Builds; one with the definition's defaults where none is given.
+    #[serde(default, rename = "build", skip_serializing_if = "Vec::is_empty")]
+    pub builds: Vec<BuildPlan>,
+    /// Search-time efforts; the definition's ladder where none is given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub efforts: Vec<u64>,
+}
+
+/// One build of an engine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BuildPlan {
+    /// Kind of index; the definition's first where none is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// Parameters that differ from the defaults.
+    #[serde(default)]
+    pub params: Params,
+}
+
+/// A filter to measure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FilterPlan {
+    /// Name in tables.
+    pub name: String,
+    /// The filter; `{q}` is the query's own value of the column compared.
+    #[serde(rename = "where")]
+    pub text: String,
+}
+
+/// Limits for everything that can hang. Each is an option of `annvil run`, named in its error.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// A load (`--load-timeout`).
+    #[serde(with = "duration_text")]
+    pub load: Duration,
+    /// A build call (`--build-timeout`).
+    #[serde(with = "duration_text")]
+    pub build: Duration,
+    /// From the build call's return until the index is ready (`--ready-timeout`).
+    #[serde(with = "duration_text")]
+    pub ready: Duration,
+    /// One query, or anything else asked of an engine (`--query-timeout`).
+    #[serde(with = "duration_text")]
+    pub query: Duration,
+    /// All windows of a point together (`--point-timeout`).
+    #[serde(with = "duration_text")]
+    pub point: Duration,
+    /// Share of failed queries above which a point is not valid (`--max-errors`).
+    pub errors: f64,
+    /// Share of the client's own time above which a point is marked client_limited
+    /// (`--max-client-share`).
+    pub client_share: f64,
+}
+
+impl Default for LoadPlan {
+    fn default() -> Self {
+        LoadPlan { workers: 1, batch: 1000 }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            load: Duration::from_secs(24 * 3600),
+            build: Duration::from_secs(24 * 3600),
+            ready: Duration::from_secs(4 * 3600),
+            query: Duration::from_secs(60),
+            point: Duration::from_secs(3600),
+            errors: 0.01,
+            client_share: 0.1,
+        }
+    }
+}
+
+fn default_k() -> usize {
+    10
+}
+fn default_repeats() -> usize {
+    3
+}
+fn default_clients() -> Vec<usize> {
+    vec![1]
+}
+fn default_warmup() -> usize {
+    200
+}
+fn default_min_window() -> Duration {
+    Duration::from_millis(500)
+}
+fn default_seed() -> u64 {
+    1
+}
+fn yes() -> bool {
+    true
+}
+
+/// Most client threads and repeats that a plan may ask for.
+const MOST_CLIENTS: usize = 4096;
+const MOST_REPEATS: usize = 1000;
+
+impl Plan {
+    /// The built-in plans: name and text.
+    pub const BUILT_IN: [(&'static str, &'static str); 3] = [
+        ("quick", include_str!("../../../plans/quick.toml")),
+        ("smoke", include_str!("../../../plans/smoke.toml")),
+        ("full", include_str!("../../../plans/full.toml")),
+    ];
+
+    /// Reads a plan; `origin` names it in errors.
+    ///
+    /// # Errors
+    /// One line with the place and the reason.
+    pub fn parse(text: &str, origin: &str) -> Result<Self, RunnerError> {
+        let plan: Plan = toml::from_str(text).map_err(|e| {
+            let line = e.span().map_or(0, |s| text[..s.start.min(text.len())].matches('\n').count() + 1);
+            RunnerError::Plan(format!("{origin}, line {line}: {}", e.message().replace('\n', "; ")))
+        })?;
+        plan.check().map_err(|reason| RunnerError::Plan(format!("{origin}: {reason}")))?;
+        Ok(plan)
+    }
+
+    /// The plan named `name`, or read from the file of that path.
+    ///
+    /// # Errors
+    /// Where there is neither, or it is no plan.
+    pub fn find(name: &str) -> Result<Self, RunnerError> {
+        if let Some((_, text)) = Self::BUILT_IN.iter().find(|(known, _)| *known == name) {
+            return Self::parse(text, name);
+        }
+        let text = std::fs::read_to_string(name).map_err(|e| {
+            let known: Vec<&str> = Self::BUILT_IN.iter().map(|(name, _)| *name).collect();
+            RunnerError::Plan(format!(
+                "no plan {name:?}: it is none of {}, and as a file: {e}",
+                known.join(", ")
+            ))
+        })?;
+        Self::parse(&text, name)
+    }
+
+    /// What to tell `dataset::open`.
+    pub fn open_options(&self, cache_dir: Option<PathBuf>) -> OpenOptions {
+        let source = self.source.clone();
+        OpenOptions {
+            metric: self.metric,
+            queries: source.queries,
+            truth: source.truth,
+            columns: source.columns,
+            query_columns: source.query_columns,
+            limit: self.limit,
+            id_column: source.id_column,
+            vector_column: source.vector_column,
+            truth_column: source.truth_column,
+            cache_dir,
+            drop_bad_rows: source.drop_bad_rows,
+        }
+    }
+
+    /// Checks what needs neither data set nor engine.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn check(&self) -> Result<(), String> {
+        let positive = |what: &str, value: usize, most: usize| {
+            if (1..=most).contains(&value) {
+                Ok(())
+            } else {
+                Err(format!("{what} = {value} is outside 1..{most}"))
+            }
+        };
+        positive("k", self.k, 1_000_000)?;
+        positive("repeats", self.repeats, MOST_REPEATS)?;
+        positive("load.workers", self.load.workers, MOST_CLIENTS)?;
+        positive("load.batch", self.load.batch, 10_000_000)?;
+        if self.clients.is_empty() {
+            return Err("clients is empty".into());
+        }
+        for &clients in &self.clients {
+            positive("clients", clients, MOST_CLIENTS)?;
+        }
+        for (what, share) in
+            [("limits.errors", self.limits.errors), ("limits.client_share", self.limits.client_share)]
+        {
+            if !(0.0..=1.0).contains(&share) {
+                return Err(format!("{what} = {share} is outside 0..1"));
+            }
+        }
+        if self.limit == Some(0) {
+            return Err("limit = 0 leaves no row".into());
+        }
+        if self.datasets.is_empty() {
+            return Err("datasets is empty".into());
+        }
+        if self.engines.is_empty() {
+            return Err("no [[engine]]".into());
+        }
+        let mut names: Vec<&str> = self.filters.iter().map(|f| f.name.as_str()).collect();
+        names.sort_unstable();
+        if names.windows(2).any(|pair| pair[0] == pair[1]) {
+            return Err("two filters have one name".into());
+        }
+        Ok(())
+    }
+}
+
+/// Durations as `90s` or `1h 30m`.
+mod duration_text {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+    use std::time::Duration;
+
+    pub(super) fn serialize<S: Serializer>(value: &Duration, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_str(&types::units::format_duration(*value))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Duration, D::Error> {
+        types::units::parse_duration(&String::deserialize(d)?).map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_in_plans_are_plans_and_survive_a_round_trip() {
+        for (name, text) in Plan::BUILT_IN {
+            let plan = Plan::parse(text, name).unwrap();
+            assert_eq!(plan.name, name);
+            let again: Plan = serde_json::from_value(serde_json::to_value(&plan).unwrap()).unwrap();
+            assert_eq!(again, plan);
+        }
+    }
+
+    #[test]
+    fn unknown_fields_and_senseless_values_are_refused_with_their_place() {
+        let base = "name='x'\ndatasets=['builtin']\n";
+        for (text, part) in [
+            (format!("{base}repeets=3\n[[engine]]\nname='flat'"), "repeets"),
+            (format!("{base}repeats=0\n[[engine]]\nname='flat'"), "repeats = 0"),
+            (format!("{base}min_window='soon'\n[[engine]]\nname='flat'"), "90s"),
+            (format!("{base}clients=[]\n[[engine]]\nname='flat'"), "clients"),
+            (base.to_owned(), "engine"),
+        ] {
+            let error = Plan::parse(&text, "my.toml").unwrap_err().to_string();
+            assert!(error.contains(part) && error.contains("my.toml"), "{text}: {error}");
+        }
+        assert!(Plan::find("no-such-plan").unwrap_err().to_string().contains("quick, smoke, full"));
+    }
+}

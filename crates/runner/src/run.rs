@@ -1,0 +1,318 @@
+//! One execution of a plan, into one run directory.
+//!
+//! Order: everything is checked before anything is touched (plan, definitions, data sets, truth,
+//! parameters, the run directory); then engine by engine, one at a time, build by build, point by
+//! point. Each finished point is appended and synced at once. A failure belongs to the points it
+//! prevents; the next engine is measured all the same.
+
+use crate::{
+    Event, Events, Plan, RunnerError,
+    material::{Material, Preparation, prepare},
+    provenance, resolve,
+    resolve::ResolvedEngine,
+    stand::Stand,
+    verdict,
+};
+use record::{Manifest, Point, RunDir, RunSession, Verdict};
+use std::{
+    collections::HashMap,
+    path::PathBuf,
+    sync::Arc,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+/// What to do with a run directory that is there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Refuse.
+    New,
+    /// Remove it first.
+    Replace,
+    /// Go on: points with the same key are kept.
+    Resume,
+}
+
+/// A run to make.
+pub struct RunRequest {
+    /// What to run.
+    pub plan: Plan,
+    /// Where to write.
+    pub out: PathBuf,
+    /// What to do where it is there already.
+    pub mode: Mode,
+    /// Use a data set although its checks fail; the run is then not valid.
+    pub force: bool,
+    /// Where computed truth and flat copies are kept.
+    pub cache_dir: Option<PathBuf>,
+    /// The command line, credentials masked.
+    pub command: Vec<String>,
+    /// Version and commit of the program.
+    pub tool: record::Tool,
+    /// Set to stop.
+    pub interrupted: Arc<AtomicBool>,
+}
+
+/// What became of a run.
+pub struct RunOutcome {
+    /// Where it is.
+    pub dir: RunDir,
+    /// Its manifest.
+    pub manifest: Manifest,
+    /// Its points.
+    pub points: Vec<Point>,
+    /// Whether it was interrupted.
+    pub interrupted: bool,
+    /// Engines that could not be reached or set up: name, why.
+    pub unreachable: Vec<(String, String)>,
+}
+
+/// A plan with everything at hand that can be had without touching an engine.
+pub struct Prepared {
+    /// The data sets with their truth.
+    pub materials: Vec<Material>,
+    /// The engines with their definitions.
+    pub engines: Vec<ResolvedEngine>,
+    /// Points in all.
+    pub points: usize,
+}
+
+/// Checks a plan and prepares its data sets. Touches no engine and writes nothing but caches.
+///
+/// # Errors
+/// Where anything of the plan can't be done.
+pub fn prepare_plan(plan: &Plan, with: &Preparation<'_>) -> Result<Prepared, RunnerError> {
+    plan.check().map_err(RunnerError::Plan)?;
+    let engines = resolve::engines(plan)?;
+    let mut materials = Vec::new();
+    for source in &plan.datasets {
+        materials.push(prepare(source, plan, with)?);
+    }
+    let mut points = 0;
+    for material in &materials {
+        for engine in &engines {
+            if resolve::lacking(engine, material, plan.k).is_none() {
+                for build in resolve::builds(plan, engine, material)? {
+                    points += resolve::points_of(plan, &build, material);
+                }
+            } else {
+                points += 1;
+            }
+        }
+    }
+    Ok(Prepared { materials, engines, points })
+}
+
+/// Executes a plan.
+///
+/// # Errors
+/// Where the plan, a data set or the run directory can't be used. What happens to single points
+/// and engines is in the outcome instead.
+pub fn run(request: &RunRequest, events: Events<'_>) -> Result<RunOutcome, RunnerError> {
+    let with = Preparation {
+        cache_dir: request.cache_dir.clone(),
+        force: request.force,
+        interrupted: &request.interrupted,
+        events,
+    };
+    let prepared = prepare_plan(&request.plan, &with)?;
+    let mut run = Run::open(request, &prepared, events)?;
+    let mut interrupted = false;
+    for material in &prepared.materials {
+        for engine in &prepared.engines {
+            match run.engine(material, engine) {
+                Ok(()) => {}
+                Err(RunnerError::Interrupted) => interrupted = true,
+                Err(other) => return Err(run.abandon(other)),
+            }
+            if interrupted {
+                return run.finish(true);
+            }
+        }
+    }
+    run.finish(false)
+}
+
+/// A run on its way.
+pub(crate) struct Run<'a> {
+    pub(crate) request: &'a RunRequest,
+    pub(crate) events: Events<'a>,
+    pub(crate) dir: RunDir,
+    manifest: Manifest,
+    points: Vec<Point>,
+    known: HashMap<String, usize>,
+    finished: usize,
+    planned: usize,
+    unreachable: Vec<(String, String)>,
+    _lock: record::RunLock,
+}
+
+impl<'a> Run<'a> {
+    fn open(request: &'a RunRequest, prepared: &Prepared, events: Events<'a>) -> Result<Self, RunnerError> {
+        if request.mode == Mode::Replace && request.out.exists() {
+            RunDir::remove(&request.out)?;
+        }
+        let (dir, earlier) = match request.mode {
+            Mode::Resume => {
+                let dir = RunDir::open(&request.out)?;
+                let manifest = dir.manifest()?;
+                (dir, Some(manifest))
+            }
+            Mode::New | Mode::Replace => (RunDir::create(&request.out)?, None),
+        };
+        let lock = dir.lock()?;
+        let points = dir.repair()?;
+        let mut manifest = provenance::manifest(request, prepared);
+        if let Some(earlier) = earlier {
+            manifest.created_at = earlier.created_at;
+            manifest.name = earlier.name;
+            manifest.sessions = earlier.sessions;
+            manifest.engines = earlier.engines;
+        }
+        manifest.sessions.push(RunSession {
+            started_at: provenance::now(),
+            ended_at: None,
+            outcome: None,
+            command: request.command.clone(),
+        });
+        dir.write_manifest(&manifest)?;
+        let known = points.iter().enumerate().map(|(i, p)| (p.key.clone(), i)).collect();
+        if !points.is_empty() {
+            events(&Event::Kept(points.len()));
+        }
+        let planned = prepared.points;
+        let unreachable = Vec::new();
+        Ok(Run {
+            request,
+            events,
+            dir,
+            manifest,
+            points,
+            known,
+            finished: 0,
+            planned,
+            unreachable,
+            _lock: lock,
+        })
+    }
+
+    /// Measures one engine on one data set.
+    fn engine(&mut self, material: &Material, engine: &ResolvedEngine) -> Result<(), RunnerError> {
+        if let Some(reason) = resolve::lacking(engine, material, self.request.plan.k) {
+            let point = provenance::skipped(material, engine, &reason);
+            return self.finish_point(point);
+        }
+        let builds = resolve::builds(&self.request.plan, engine, material)?;
+        let opened = engines::open(&engine.definition, engine.plan.at.as_deref())
+            .and_then(|opened| opened.identity().map(|identity| (opened, identity)));
+        let (opened, identity) = match opened {
+            Ok((opened, identity)) => (Some(Arc::<dyn engine::Engine>::from(opened)), Ok(identity)),
+            Err(error) => {
+                let text = crate::clients::chain(&error);
+                (self.events)(&Event::Warning(&format!("{}: {text}", engine.definition.name)));
+                self.unreachable.push((engine.definition.name.clone(), text));
+                (None, Err(error))
+            }
+        };
+        let version = identity.as_ref().map_or("unknown", |i| i.version.as_str()).to_owned();
+        if let Ok(identity) = &identity {
+            let entry = provenance::engine_entry(engine, identity);
+            self.manifest.engines.insert(provenance::engine_key(engine), entry);
+        }
+        for build in &builds {
+            let mut stand = Stand::new(self, material, engine, build, &version);
+            let keys = stand.keys();
+            stand.run.plan_keys(keys)?;
+            match &opened {
+                Some(opened) => stand.measure(opened)?,
+                None => {
+                    if let Err(error) = &identity {
+                        stand.fail_all(error)?;
+                    }
+                }
+            }
+        }
+        if let Some(opened) = opened
+            && let Err(error) = opened.remove()
+        {
+            let text =
+                format!("{}: could not clean up: {}", engine.definition.name, crate::clients::chain(&error));
+            (self.events)(&Event::Warning(&text));
+        }
+        Ok(())
+    }
+
+    fn plan_keys(&mut self, keys: Vec<String>) -> Result<(), RunnerError> {
+        self.manifest.planned.extend(keys);
+        Ok(self.dir.write_manifest(&self.manifest)?)
+    }
+
+    /// The recorded point of this key.
+    pub(crate) fn recorded(&self, key: &str) -> Option<&Point> {
+        self.known.get(key).map(|&at| &self.points[at])
+    }
+
+    /// Counts a point that is recorded already.
+    pub(crate) fn keep_point(&mut self) {
+        self.finished += 1;
+    }
+
+    /// Records a point, unless one of its key is recorded.
+    pub(crate) fn finish_point(&mut self, point: Point) -> Result<(), RunnerError> {
+        self.finished += 1;
+        if self.known.contains_key(&point.key) {
+            return Ok(());
+        }
+        if !self.manifest.planned.contains(&point.key) {
+            self.plan_keys(vec![point.key.clone()])?;
+        }
+        self.dir.append(&point)?;
+        (self.events)(&Event::Point { point: &point, finished: self.finished, planned: self.planned });
+        self.known.insert(point.key.clone(), self.points.len());
+        self.points.push(point);
+        Ok(())
+    }
+
+    /// Whether the user asked to stop.
+    pub(crate) fn interrupted(&self) -> bool {
+        self.request.interrupted.load(Ordering::Relaxed)
+    }
+
+    /// The points of the plan as it is now.
+    fn current_points(&self) -> Vec<Point> {
+        self.manifest.planned.iter().filter_map(|key| self.recorded(key)).cloned().collect()
+    }
+
+    fn finish(mut self, interrupted: bool) -> Result<RunOutcome, RunnerError> {
+        let points = self.current_points();
+        if !interrupted {
+            let findings = verdict::findings(&self.manifest, &points);
+            let valid = findings.iter().all(|f| !f.fatal);
+            self.manifest.verdict = Some(Verdict { valid, findings });
+        }
+        self.end_session(if interrupted { "interrupted" } else { "finished" });
+        self.dir.write_manifest(&self.manifest)?;
+        Ok(RunOutcome {
+            dir: self.dir,
+            manifest: self.manifest,
+            points,
+            interrupted,
+            unreachable: self.unreachable,
+        })
+    }
+
+    /// Writes down that the run failed, and passes the reason on.
+    fn abandon(mut self, error: RunnerError) -> RunnerError {
+        self.end_session("failed");
+        match self.dir.write_manifest(&self.manifest) {
+            Ok(()) => error,
+            Err(second) => RunnerError::Plan(format!("{error}; and then: {second}")),
+        }
+    }
+
+    fn end_session(&mut self, outcome: &str) {
+        if let Some(session) = self.manifest.sessions.last_mut() {
+            session.ended_at = Some(provenance::now());
+            session.outcome = Some(outcome.to_owned());
+        }
+    }
+}

@@ -1,0 +1,433 @@
+//! One build of one engine on one data set: stood up once, searched at every point.
+
+use crate::{
+    LoopSpec, RunnerError,
+    build::{BuildLimits, Built, build},
+    clients::chain,
+    event::Event,
+    key::KeyBase,
+    load::{LoadSpec, Loaded, load},
+    material::{Case, Material},
+    memory::MemoryWatch,
+    provenance,
+    resolve::{ResolvedBuild, ResolvedEngine},
+    run::Run,
+    sweep,
+};
+use engine::{Engine, EngineError, ErrorKind, SearchSpec, TableSpec};
+use record::{Flag, Phase, Point, Status};
+use serde_json::json;
+use std::{sync::Arc, time::Instant};
+
+/// A cell of the sweep.
+pub(crate) struct Cell<'m> {
+    pub(crate) case: &'m Case,
+    pub(crate) clients: usize,
+    pub(crate) effort: Option<u64>,
+    pub(crate) key: String,
+}
+
+/// See the module.
+pub(crate) struct Stand<'r, 'a, 'm> {
+    pub(crate) run: &'r mut Run<'a>,
+    pub(crate) material: &'m Material,
+    pub(crate) engine: &'m ResolvedEngine,
+    pub(crate) build: &'m ResolvedBuild,
+    version: &'m str,
+    base: KeyBase,
+    rebuilt: bool,
+}
+
+impl<'r, 'a, 'm> Stand<'r, 'a, 'm> {
+    pub(crate) fn new(
+        run: &'r mut Run<'a>,
+        material: &'m Material,
+        engine: &'m ResolvedEngine,
+        build: &'m ResolvedBuild,
+        version: &'m str,
+    ) -> Self {
+        let plan = &run.request.plan;
+        let hashes = material.dataset.hashes();
+        let base = KeyBase {
+            measurement_version: record::MEASUREMENT_VERSION,
+            base_hash: hashes.base.clone(),
+            queries_hash: hashes.queries.clone(),
+            columns_hash: hashes.columns.clone(),
+            metric: material.metric.name(),
+            definition: json!(engine.definition),
+            address: engine.plan.at.clone(),
+            engine_version: version.to_owned(),
+            index: json!(build.index),
+            load: json!(plan.load),
+            limits: json!(plan.limits),
+        };
+        Stand { run, material, engine, build, version, base, rebuilt: false }
+    }
+
+    fn load_key(&self) -> String {
+        self.base.key("load", json!(null))
+    }
+
+    fn build_key(&self) -> String {
+        self.base.key("build", json!(null))
+    }
+
+    fn cells(&self) -> Vec<Cell<'m>> {
+        let plan = &self.run.request.plan;
+        let mut cells = Vec::new();
+        for case in &self.material.cases {
+            for &clients in &plan.clients {
+                for &effort in &self.build.efforts {
+                    let more = json!({
+                        "truth": case.truth_hash, "filter": case.text, "k": plan.k, "clients": clients,
+                        "effort": effort, "repeats": plan.repeats, "warmup": plan.warmup,
+                        "min_window": plan.min_window, "recall": plan.recall, "seed": plan.seed,
+                    });
+                    cells.push(Cell { case, clients, effort, key: self.base.key("sweep", more) });
+                }
+            }
+        }
+        cells
+    }
+
+    /// The keys of all points, in order.
+    pub(crate) fn keys(&self) -> Vec<String> {
+        let mut keys = vec![self.load_key(), self.build_key()];
+        keys.extend(self.cells().into_iter().map(|c| c.key));
+        keys
+    }
+
+    /// Measures every point that is not recorded yet.
+    pub(crate) fn measure(&mut self, engine: &Arc<dyn Engine>) -> Result<(), RunnerError> {
+        let keys = self.keys();
+        let missing = keys.iter().filter(|key| self.run.recorded(key).is_none()).count();
+        if missing == 0 {
+            keys.iter().for_each(|_| self.run.keep_point());
+            return Ok(());
+        }
+        self.rebuilt = missing < keys.len();
+        match self.stand_up(engine)? {
+            Some(error) => self.fail_all(&error),
+            None => self.sweep(engine),
+        }
+    }
+
+    /// Loads and builds. Gives the error that prevents the sweep, if any.
+    fn stand_up(&mut self, engine: &Arc<dyn Engine>) -> Result<Option<EngineError>, RunnerError> {
+        let started = Instant::now();
+        let loaded = self.load(engine);
+        let mut point = self.blank(self.load_key(), Phase::Load);
+        point.point_seconds = started.elapsed().as_secs_f64();
+        let loaded = match loaded {
+            Ok(loaded) => {
+                self.describe_load(&mut point, &loaded);
+                loaded
+            }
+            Err(error) => return self.fail(point, error).map(Some),
+        };
+        let sent = self.material.dataset.base.rows() as u64;
+        if loaded.counted != sent {
+            let text = format!(
+                "after the load the engine holds {} of {} rows; nothing is measured on it",
+                loaded.counted, sent
+            );
+            point.status = Status::Invalid;
+            (point.code, point.reason) = (Some("row_count".to_owned()), Some(text.clone()));
+            self.run.finish_point(point)?;
+            return Ok(Some(EngineError::new(ErrorKind::WrongAnswer, text)));
+        }
+        self.run.finish_point(point)?;
+
+        let started = Instant::now();
+        let memory = MemoryWatch::start(&self.engine.definition);
+        let built = self.build(engine);
+        let mut point = self.blank(self.build_key(), Phase::Build);
+        point.point_seconds = started.elapsed().as_secs_f64();
+        (point.built.memory_peak_bytes, point.built.memory_after_bytes) = memory.stop();
+        match built {
+            Ok(built) => {
+                self.describe_build(&mut point, &loaded, &built);
+                let wrong = self.wrong_index(&built);
+                if let Some(text) = &wrong {
+                    point.status = Status::Invalid;
+                    (point.code, point.reason) = (Some("index_mismatch".to_owned()), Some(text.clone()));
+                }
+                self.run.finish_point(point)?;
+                Ok(wrong.map(|text| EngineError::new(ErrorKind::WrongAnswer, text)))
+            }
+            Err(error) => self.fail(point, error).map(Some),
+        }
+    }
+
+    fn load(&mut self, engine: &Arc<dyn Engine>) -> Result<Loaded, EngineError> {
+        let dataset = &self.material.dataset;
+        let plan = &self.run.request.plan;
+        let filtered = self.material.cases.iter().any(|c| c.rows.is_some());
+        let columns = dataset.columns.as_ref().filter(|_| filtered);
+        engine.create(&TableSpec {
+            name: provenance::table_name(&dataset.name),
+            dim: dataset.base.dim(),
+            element: dataset.base.element(),
+            metric: self.material.metric,
+            rows: dataset.base.rows(),
+            columns: columns.iter().flat_map(|c| c.iter()).map(|c| (c.name.clone(), c.kind())).collect(),
+            indexed_columns: Vec::new(),
+            index: self.build.index.clone(),
+        })?;
+        let spec = LoadSpec {
+            vectors: dataset.base.clone(),
+            columns: columns.map(|c| Arc::new(c.clone())),
+            workers: plan.load.workers,
+            batch: plan.load.batch,
+            limit: plan.limits.load,
+        };
+        let what = format!("{}: load", self.title());
+        self.with_step(&what, "rows", |run, watch| load(engine, &spec, &run.request.interrupted, watch))
+    }
+
+    fn build(&mut self, engine: &Arc<dyn Engine>) -> Result<Built, EngineError> {
+        let limits = BuildLimits {
+            build: self.run.request.plan.limits.build,
+            ready: self.run.request.plan.limits.ready,
+        };
+        let index = &self.build.index;
+        let what = format!("{}: build", self.title());
+        self.with_step(&what, "rows", |run, watch| {
+            build(engine, index, limits, &run.request.interrupted, watch)
+        })
+    }
+
+    fn with_step<T>(
+        &self,
+        what: &str,
+        unit: &'static str,
+        work: impl FnOnce(&Run<'a>, &mut dyn FnMut(u64, u64)) -> T,
+    ) -> T {
+        let events = self.run.events;
+        events(&Event::Begin { what, unit });
+        let result = work(self.run, &mut |done, total| events(&Event::Progress { done, total }));
+        events(&Event::End);
+        result
+    }
+
+    fn describe_load(&self, point: &mut Point, loaded: &Loaded) {
+        let rows = self.material.dataset.base.rows();
+        let plan = &self.run.request.plan.load;
+        point.load.load_seconds = Some(loaded.seconds);
+        point.load.load_rows = Some(rows as u64);
+        point.load.load_rows_counted = Some(loaded.counted);
+        point.load.load_rows_per_second = (loaded.seconds > 0.0).then(|| rows as f64 / loaded.seconds);
+        point.load.load_workers = Some(plan.workers as u64);
+        point.load.load_batch_rows = Some(plan.batch as u64);
+        point.load.load_retries = Some(loaded.retries);
+    }
+
+    fn describe_build(&self, point: &mut Point, loaded: &Loaded, built: &Built) {
+        let figures = &mut point.built;
+        figures.build_seconds = Some(built.build_seconds);
+        figures.ready_seconds = Some(built.ready_seconds);
+        figures.queryable_seconds = Some(loaded.seconds + built.build_seconds + built.ready_seconds);
+        figures.build_threads = Some(self.build.index.threads as u64);
+        figures.built_during_load =
+            Some(self.engine.definition.capabilities.build_time == engine::BuildTime::DuringLoad);
+        figures.index_bytes = built.sizes.index;
+        figures.table_bytes = built.sizes.table;
+        figures.indexed_rows = built.indexed.or_else(|| built.info.as_ref().and_then(|i| i.indexed));
+        figures.index_kind_read = built.info.as_ref().map(|i| i.kind.clone());
+        figures.params_read = built.info.as_ref().map(|i| provenance::params(&i.params));
+        let rows = self.material.dataset.base.rows() as u64;
+        if figures.indexed_rows.is_some_and(|indexed| indexed < rows) {
+            point.flags.push(Flag::IndexIncomplete);
+        }
+    }
+
+    /// What the engine read back that is not what was asked for.
+    fn wrong_index(&self, built: &Built) -> Option<String> {
+        let asked = &self.build.index;
+        let Some(info) = &built.info else {
+            return Some(format!("asked for an index of kind {}, the engine has none", asked.kind));
+        };
+        if info.kind != asked.kind {
+            return Some(format!("asked for an index of kind {}, the engine has {}", asked.kind, info.kind));
+        }
+        asked.params.iter().find_map(|(name, value)| {
+            let read = info.params.get(name)?;
+            (read != value).then(|| format!("asked for {name}={value}, the engine has {name}={read}"))
+        })
+    }
+
+    /// Measures the cells that are not recorded.
+    fn sweep(&mut self, engine: &Arc<dyn Engine>) -> Result<(), RunnerError> {
+        let mut best_before: Vec<(String, usize, f64)> = Vec::new();
+        for cell in self.cells() {
+            if self.run.recorded(&cell.key).is_some() {
+                self.run.keep_point();
+                continue;
+            }
+            if self.run.interrupted() {
+                return Err(RunnerError::Interrupted);
+            }
+            let started = Instant::now();
+            let mut point = self.blank(cell.key.clone(), Phase::Sweep);
+            self.describe_cell(&mut point, &cell);
+            match self.cell(engine, &cell, &mut point) {
+                Ok(()) => {}
+                Err(RunnerError::Engine { source, .. }) => {
+                    point.point_seconds = started.elapsed().as_secs_f64();
+                    self.fail(point, source)?;
+                    continue;
+                }
+                Err(other) => return Err(other),
+            }
+            point.point_seconds = started.elapsed().as_secs_f64();
+            flag_falling_recall(&mut point, &cell, &mut best_before);
+            self.run.finish_point(point)?;
+        }
+        Ok(())
+    }
+
+    fn cell(
+        &mut self,
+        engine: &Arc<dyn Engine>,
+        cell: &Cell<'m>,
+        point: &mut Point,
+    ) -> Result<(), RunnerError> {
+        let plan = &self.run.request.plan;
+        let fault =
+            |source: EngineError| RunnerError::Engine { engine: self.engine.definition.name.clone(), source };
+        let search = engine
+            .encode(SearchSpec {
+                queries: self.material.dataset.queries.clone(),
+                k: plan.k,
+                effort: cell.effort,
+                filters: cell.case.filters.clone(),
+            })
+            .map_err(fault)?;
+        if let Some(query_plan) = engine.explain(&search, 0).map_err(fault)? {
+            point.search.uses_index = query_plan.uses_index;
+            point.search.query_plan = Some(query_plan.text);
+        }
+        let spec = LoopSpec {
+            clients: cell.clients,
+            warmup: plan.warmup,
+            repeats: plan.repeats,
+            min_window: plan.min_window,
+            query_limit: plan.limits.query,
+            point_limit: plan.limits.point,
+        };
+        let before = engine.readiness().map_err(fault)?;
+        let what = format!("{}: {}", self.title(), cell_name(point, cell));
+        let measured = self
+            .with_step(&what, "queries", |run, watch| {
+                crate::clients::closed_loop(engine, &search, &spec, &run.request.interrupted, watch)
+            })
+            .map_err(fault)?;
+        let after = engine.readiness().map_err(fault)?;
+        let rows = self.material.dataset.base.rows() as u64;
+        for readiness in [before, after] {
+            if !readiness.ready || readiness.indexed.is_some_and(|indexed| indexed < rows) {
+                push_flag(point, Flag::IndexIncomplete);
+            }
+        }
+        let raw = sweep::describe(self, cell, &measured, point)?;
+        record::write_raw(&self.run.dir.raw_path(&cell.key), &raw)?;
+        Ok(())
+    }
+
+    fn describe_cell(&self, point: &mut Point, cell: &Cell<'m>) {
+        point.effort_name.clone_from(&self.build.effort_name);
+        point.effort = cell.effort;
+        point.k = Some(self.run.request.plan.k as u64);
+        point.clients = Some(cell.clients as u64);
+        point.filter.clone_from(&cell.case.name);
+        point.truth_hash.clone_from(&cell.case.truth_hash);
+        if self.rebuilt {
+            point.flags.push(Flag::Rebuilt);
+        }
+    }
+
+    /// Records every point that is missing as failed for one reason.
+    pub(crate) fn fail_all(&mut self, error: &EngineError) -> Result<(), RunnerError> {
+        let reason = |phase: Phase| {
+            let prefix = if phase == Phase::Sweep { "not measured: " } else { "" };
+            format!("{prefix}{}", chain(error))
+        };
+        let mut points =
+            vec![self.blank(self.load_key(), Phase::Load), self.blank(self.build_key(), Phase::Build)];
+        for cell in self.cells() {
+            let mut point = self.blank(cell.key.clone(), Phase::Sweep);
+            self.describe_cell(&mut point, &cell);
+            points.push(point);
+        }
+        for mut point in points {
+            if self.run.recorded(&point.key).is_some() {
+                continue;
+            }
+            point.status = Status::Failed;
+            point.code = Some(error.kind().name().to_owned());
+            point.reason = Some(reason(point.phase));
+            self.run.finish_point(point)?;
+        }
+        Ok(())
+    }
+
+    /// Records a failed point; a stop is passed on instead. Gives the error back.
+    fn fail(&mut self, mut point: Point, error: EngineError) -> Result<EngineError, RunnerError> {
+        if error.kind() == ErrorKind::Stopped && self.run.interrupted() {
+            return Err(RunnerError::Interrupted);
+        }
+        point.status = Status::Failed;
+        point.code = Some(error.kind().name().to_owned());
+        point.reason = Some(chain(&error));
+        self.run.finish_point(point)?;
+        Ok(error)
+    }
+
+    /// A point of this stand without figures.
+    fn blank(&self, key: String, phase: Phase) -> Point {
+        provenance::blank(key, phase, self.material, self.engine, self.build, self.version)
+    }
+
+    fn title(&self) -> String {
+        format!("{} {}", self.engine.definition.name, self.build.label())
+    }
+}
+
+/// Adds a flag once.
+pub(crate) fn push_flag(point: &mut Point, flag: Flag) {
+    if !point.flags.contains(&flag) {
+        point.flags.push(flag);
+    }
+}
+
+fn cell_name(point: &Point, cell: &Cell<'_>) -> String {
+    let mut name = match (&point.effort_name, cell.effort) {
+        (Some(name), Some(effort)) => format!("{name}={effort}"),
+        _ => "search".to_owned(),
+    };
+    if let Some(filter) = &cell.case.name {
+        name.push_str(&format!(" [{filter}]"));
+    }
+    if cell.clients > 1 {
+        name.push_str(&format!(" {} clients", cell.clients));
+    }
+    name
+}
+
+/// Flags a recall that is lower, beyond its interval, than at a smaller effort.
+fn flag_falling_recall(point: &mut Point, cell: &Cell<'_>, best: &mut Vec<(String, usize, f64)>) {
+    let (Some(recall), Some(high)) = (point.search.recall, point.search.recall_high.or(point.search.recall))
+    else {
+        return;
+    };
+    let name = cell.case.name.clone().unwrap_or_default();
+    match best.iter_mut().find(|(n, clients, _)| *n == name && *clients == cell.clients) {
+        Some((_, _, before)) => {
+            if high < *before {
+                push_flag(point, Flag::NotMonotonic);
+            }
+            *before = before.max(recall);
+        }
+        None => best.push((name, cell.clients, recall)),
+    }
+}

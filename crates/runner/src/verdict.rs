@@ -1,0 +1,63 @@
+//! Whether the figures of a run may be used: the guards, derived from its records.
+
+use record::{Finding, Flag, Manifest, Phase, Point, Status};
+use std::collections::BTreeMap;
+
+/// Everything that stands against the run, or must be known. A fatal finding makes it not valid.
+pub(crate) fn findings(manifest: &Manifest, points: &[Point]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for dataset in &manifest.datasets {
+        for text in &dataset.forced {
+            findings.push(finding(true, "dataset", None, text.clone()));
+        }
+    }
+    measured_nothing(points, &mut findings);
+    broken_points(points, &mut findings);
+    flagged_points(points, &mut findings);
+    findings
+}
+
+fn finding(fatal: bool, code: &str, engine: Option<&str>, message: String) -> Finding {
+    Finding { fatal, code: code.to_owned(), engine: engine.map(str::to_owned), message }
+}
+
+fn measured_nothing(points: &[Point], findings: &mut Vec<Finding>) {
+    let measured = |p: &&Point| p.phase == Phase::Sweep && p.status == Status::Valid;
+    if !points.iter().any(|p| measured(&p)) {
+        findings.push(finding(true, "nothing", None, "no point of the run is valid".to_owned()));
+    }
+}
+
+/// Failed and invalid points: one finding for each engine and reason.
+fn broken_points(points: &[Point], findings: &mut Vec<Finding>) {
+    let mut groups: BTreeMap<(String, String, String), usize> = BTreeMap::new();
+    for point in points.iter().filter(|p| p.status != Status::Valid) {
+        let code = match point.status {
+            Status::Skipped => "skipped",
+            _ => point.code.as_deref().unwrap_or("failed"),
+        };
+        let reason = point.reason.clone().unwrap_or_default();
+        let reason = reason.strip_prefix("not measured: ").unwrap_or(&reason).to_owned();
+        *groups.entry((point.engine.clone(), code.to_owned(), reason)).or_default() += 1;
+    }
+    for ((engine, code, reason), count) in groups {
+        let points = if count == 1 { "1 point".to_owned() } else { format!("{count} points") };
+        let fatal = code != "skipped";
+        findings.push(finding(fatal, &code, Some(&engine), format!("{engine}: {points}: {reason}")));
+    }
+}
+
+/// Marks that a reader must know about: one finding for each engine and mark.
+fn flagged_points(points: &[Point], findings: &mut Vec<Finding>) {
+    let mut groups: BTreeMap<(String, Flag), usize> = BTreeMap::new();
+    for point in points.iter().filter(|p| p.status == Status::Valid) {
+        for &flag in &point.flags {
+            *groups.entry((point.engine.clone(), flag)).or_default() += 1;
+        }
+    }
+    for ((engine, flag), count) in groups {
+        let points = if count == 1 { "1 point".to_owned() } else { format!("{count} points") };
+        let text = format!("{engine}: {points}: {}", flag.sentence());
+        findings.push(finding(false, &flag.name(), Some(&engine), text));
+    }
+}
