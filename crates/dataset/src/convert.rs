@@ -53,7 +53,7 @@ impl Stored {
 
     /// Whether the bytes can be used as they lie, where they are little-endian.
     pub(crate) fn in_place(self) -> bool {
-        self.element() != Element::Bit && self.size() == self.element().row_bytes(1)
+        matches!(self, Stored::Float(2 | 4) | Stored::Signed(1) | Stored::Unsigned(1))
     }
 
     /// One number, exact for all but 64-bit integers above 2^53 (see [`Stored::integer`]).

@@ -1,6 +1,6 @@
 //! Which format a file has: by its ending, held against what it begins with.
 
-use crate::{DatasetError, bigann, convert::Stored, hdf5, npy, texmex};
+use crate::{DatasetError, bigann, convert::Stored, directory, hdf5, npy, texmex};
 use std::{
     fs::{self, File},
     io::Read,
@@ -33,17 +33,13 @@ pub(crate) const ENDINGS: &str = "hdf5, h5, fvecs, bvecs, ivecs, fbin, f16bin, u
                                   parquet, csv, tsv, a directory with dataset.toml or with parquet \
                                   files; for truth also bin, gt";
 
-/// The name of Annvil's own description of a directory.
-const MANIFEST: &str = "dataset.toml";
-
 /// The format of `path`.
 pub(crate) fn recognise(path: &Path) -> Result<Format, DatasetError> {
-    if path.is_dir() {
-        return Ok(if path.join(MANIFEST).is_file() { Format::Directory } else { Format::Parquet });
+    if directory::is_directory(path) {
+        return Ok(Format::Directory);
     }
-    if path.file_name().is_some_and(|name| name == MANIFEST) {
-        let reason = "this is the description of a data set; give the directory that it lies in";
-        return Err(DatasetError::invalid(path, reason));
+    if path.is_dir() {
+        return Ok(Format::Parquet);
     }
     let ending = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
     let format = match ending.as_str() {
@@ -63,6 +59,9 @@ pub(crate) fn recognise(path: &Path) -> Result<Format, DatasetError> {
         return Ok(format);
     }
     let start = beginning(path)?;
+    if format == Format::Hdf5 && hdf5::is_behind_user_block(path)? {
+        return Ok(format);
+    }
     match (content(&start), format) {
         (Some(found), _) if found.format == Some(format) => Ok(format),
         // Numbers may begin with any bytes: a short magic proves nothing there.

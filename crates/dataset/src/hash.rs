@@ -21,9 +21,21 @@ pub(crate) struct Cache {
     pub(crate) dir: PathBuf,
     /// Hash of path, size, modification time and options: a changed file has another key.
     pub(crate) key: String,
+    /// The (base, queries) that the key stands for; a set cut or changed since then has others.
+    pub(crate) of: (Vectors, Vectors),
 }
 
 impl Cache {
+    /// Whether the vectors of `dataset` are still those that were opened.
+    fn fits(&self, dataset: &Dataset) -> bool {
+        let (base, queries) = &self.of;
+        [(base, &dataset.base), (queries, &dataset.queries)].into_iter().all(|(a, b)| {
+            let shape = |v: &Vectors| (v.rows(), v.dim(), v.element());
+            let first = |v: &Vectors| (v.rows() > 0).then(|| v.row_bytes(0).as_ptr());
+            shape(a) == shape(b) && first(a) == first(b)
+        })
+    }
+
     fn path(&self) -> PathBuf {
         self.dir.join(format!("{}.hash", self.key))
     }
@@ -63,7 +75,7 @@ pub(crate) fn of_dataset(dataset: &Dataset) -> Hashes {
 
 fn of_vectors_cached(dataset: &Dataset) -> (String, String) {
     let bytes = dataset.base.payload_bytes() + dataset.queries.payload_bytes();
-    let cache = dataset.hash_cache.as_ref().filter(|_| bytes >= CACHED_FROM_BYTES);
+    let cache = dataset.hash_cache.as_ref().filter(|c| bytes >= CACHED_FROM_BYTES && c.fits(dataset));
     if let Some(known) = cache.and_then(Cache::load) {
         return known;
     }

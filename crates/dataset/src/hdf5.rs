@@ -9,20 +9,34 @@ use crate::{
     convert::Stored,
     flat::Flat,
     hdf5_attrs::Attrs,
+    hdf5_raw as raw, lzf,
     mapping::Mapped,
     neighbours::{Against, Table, coverage},
     table::{Array, MAX_DIM},
     tidy,
 };
-use hdf5_pure::{Datatype, DatatypeByteOrder, File, Layout};
+use hdf5_reader::{
+    ByteOrder, Datatype, FilterRegistry, Hdf5File, VarLenKind,
+    filters::FilterFn,
+    messages::{HdfMessage, layout::DataLayout},
+};
 use std::{borrow::Cow, path::Path};
-use types::{Element, Metric, Truth, Vectors};
+use types::{ByteStore, Element, Metric, Truth, Vectors};
 
 /// What a file begins with.
 pub(crate) const MAGIC: &[u8] = b"\x89HDF\r\n\x1a\n";
 
 /// Deflate cannot shrink more than this; an array that claims more was never written.
 const LARGEST_RATIO: u128 = 1100;
+
+/// Whether the signature stands where HDF5 looks for it behind a block of the user's own: at 512 and
+/// at every doubling of it.
+pub(crate) fn is_behind_user_block(path: &Path) -> Result<bool, DatasetError> {
+    let store = Mapped::open(path)?;
+    let bytes = store.bytes();
+    let mut places = std::iter::successors(Some(512_usize), |at| at.checked_mul(2));
+    Ok(places.by_ref().take_while(|&at| at < bytes.len()).any(|at| bytes[at..].starts_with(MAGIC)))
+}
 
 /// A whole data set.
 pub(crate) fn open(path: &Path, options: &OpenOptions) -> Result<Dataset, DatasetError> {
@@ -68,8 +82,7 @@ pub(crate) fn truth(
 
 struct Hdf5<'a> {
     path: &'a Path,
-    file: File,
-    names: Vec<String>,
+    file: Hdf5File,
 }
 
 /// The shape and number type of an array that is a table of numbers.
@@ -82,33 +95,40 @@ struct Shape {
 
 impl<'a> Hdf5<'a> {
     fn open(path: &'a Path) -> Result<Self, DatasetError> {
-        let file = File::open_streaming(path).map_err(|e| broken(path, &e))?;
-        let names = file.root().datasets().map_err(|e| broken(path, &e))?;
-        Ok(Hdf5 { path, file, names })
+        let mut filters = FilterRegistry::new();
+        let lzf: FilterFn = Box::new(|filter, data, _element| lzf::decode(&filter.client_data, data));
+        filters.register(lzf::FILTER, lzf);
+        let options = hdf5_reader::OpenOptions::default().with_filter_registry(filters);
+        let file = Hdf5File::open_with_options(path, options).map_err(|e| broken(path, &e))?;
+        Ok(Hdf5 { path, file })
     }
 
     fn has(&self, part: &str) -> bool {
-        self.names.iter().any(|name| name == part)
+        self.file.dataset(part).is_ok()
     }
 
     fn invalid(&self, reason: impl Into<String>) -> DatasetError {
         DatasetError::invalid(self.path, reason)
     }
 
-    fn array(&self, part: &str) -> Result<hdf5_pure::Dataset, DatasetError> {
-        if !self.has(part) {
-            let found = if self.names.is_empty() { "no array".to_owned() } else { self.names.join(", ") };
-            return Err(self.invalid(format!(
-                "there is no array {part:?} at the top of the file; ann-benchmarks files have train, test, \
-                 neighbors and distances, this one has {found}"
-            )));
-        }
-        self.file.dataset(part).map_err(|e| broken(self.path, &e))
+    fn array(&self, part: &str) -> Result<hdf5_reader::Dataset, DatasetError> {
+        self.file.dataset(part).map_err(|error| {
+            let listed = self.file.root_group().and_then(|root| root.member_names());
+            match listed {
+                Ok((_, names)) if !names.iter().any(|name| name == part) => {
+                    let found = if names.is_empty() { "no array".to_owned() } else { names.join(", ") };
+                    self.invalid(format!(
+                        "there is no array {part:?} at the top of the file; ann-benchmarks files have train, \
+                         test, neighbors and distances, this one has {found}"
+                    ))
+                }
+                _ => broken(self.path, &error),
+            }
+        })
     }
 
     fn rows(&self, part: &str) -> Result<usize, DatasetError> {
-        let shape = self.array(part)?.shape().map_err(|e| broken(self.path, &e))?;
-        let rows = shape.first().copied().unwrap_or_default();
+        let rows = self.array(part)?.shape().first().copied().unwrap_or_default();
         usize::try_from(rows).map_err(|_large| self.invalid(format!("{part} has {rows} rows, too many")))
     }
 
@@ -118,14 +138,13 @@ impl<'a> Hdf5<'a> {
             return Ok(());
         }
         let train = self.array("train")?;
-        let shape = train.shape().map_err(|e| broken(self.path, &e))?;
-        let kind = train.datatype().map_or_else(|_| "unreadable".to_owned(), |t| type_name(&t));
+        let kind = type_name(train.dtype());
         let metric =
             attrs.unknown_metric.as_deref().or(attrs.metric.map(Metric::name)).unwrap_or("not named");
         let what = if attrs.sparse { "a sparse set" } else { "a metric that Annvil does not know" };
         Err(self.invalid(format!(
             "{what}: metric {metric:?}, train is {} of {kind}; Annvil searches dense rows of one length by {}",
-            shape_text(&shape),
+            shape_text(train.shape()),
             Metric::ACCEPTED
         )))
     }
@@ -133,19 +152,19 @@ impl<'a> Hdf5<'a> {
     /// Shape and type of `part`, refused where it is no table of numbers.
     fn shape(&self, part: &str) -> Result<Shape, DatasetError> {
         let array = self.array(part)?;
-        let dims = array.shape().map_err(|e| broken(self.path, &e))?;
-        let datatype = array.datatype().map_err(|e| broken(self.path, &e))?;
-        let Some((stored, big)) = number_type(&datatype) else {
+        let (dims, datatype) = (array.shape(), array.dtype());
+        let plain = number_type(datatype).filter(|_| array.raw_datatype().is_ok_and(|raw| is_whole(&raw)));
+        let Some((stored, big)) = plain else {
             return Err(self.invalid(format!(
                 "{part} is {} of {}; Annvil reads rows of numbers of one length",
-                shape_text(&dims),
-                type_name(&datatype)
+                shape_text(dims),
+                type_name(datatype)
             )));
         };
-        let [rows, dim] = dims[..] else {
+        let [rows, dim] = *dims else {
             return Err(self.invalid(format!(
                 "{part} has the shape {}; vectors are rows of a table with 2 dimensions (sparse sets are not read)",
-                shape_text(&dims)
+                shape_text(dims)
             )));
         };
         match (usize::try_from(rows), usize::try_from(dim)) {
@@ -180,43 +199,64 @@ impl<'a> Hdf5<'a> {
         let data = self.array(array.part)?;
         let row_bytes = array.dim as u128 * array.stored.size() as u128;
         let payload = all as u128 * row_bytes;
-        match data.layout().map_err(|e| broken(self.path, &e))? {
-            Layout::Contiguous { address: None, .. } if payload > 0 => {
-                Err(self.invalid(format!("the numbers of {} are not in this file", array.part)))
+        if let Some(address) = self.contiguous(&data)? {
+            if payload == 0 {
+                return array.mapped(options, Mapped::open(self.path)?, 0, 0);
             }
-            Layout::Contiguous { address: Some(address), size } => {
-                let store = Mapped::open(self.path)?;
-                let length = types::ByteStore::bytes(store.as_ref()).len();
-                let end = u128::from(address) + payload;
-                if end > length as u128 || u128::from(size) < payload {
-                    return Err(self.invalid(format!(
-                        "{} takes the bytes up to {end}, the file has {length}: it is incomplete, fetch it again",
-                        array.part
-                    )));
-                }
-                let offset = usize::try_from(address)
-                    .map_err(|_large| self.invalid(format!("{} lies at {address}", array.part)))?;
-                array.mapped(options, store, offset, 0)
+            let Some(address) = address else {
+                return Err(self.invalid(format!("the numbers of {} are not in this file", array.part)));
+            };
+            let store = Mapped::open(self.path)?;
+            let length = store.bytes().len();
+            let end = u128::from(address) + payload;
+            if end > length as u128 {
+                return Err(self.invalid(format!(
+                    "{} takes the bytes up to {end}, the file has {length}: it is incomplete, fetch it again",
+                    array.part
+                )));
             }
-            layout => {
-                let length = u128::from(self.file.file_size());
-                if payload > length.saturating_mul(LARGEST_RATIO) {
-                    return Err(self.invalid(format!(
-                        "{} would be {payload} bytes, but the file has only {length}: it was never filled",
-                        array.part
-                    )));
+            let offset = usize::try_from(address)
+                .map_err(|_large| self.invalid(format!("{} lies at {address}", array.part)))?;
+            return array.mapped(options, store, offset, 0);
+        }
+        self.check_filled(array.part, payload)?;
+        let granule = data.chunks().and_then(|chunk| usize::try_from(*chunk.first()?).ok()).unwrap_or(1);
+        array.streamed(options, granule, |start, rows| {
+            let block = raw::rows(&data, array.stored.size(), start, rows);
+            block.map(Cow::Owned).map_err(|e| broken(self.path, &e))
+        })
+    }
+
+    /// Where a contiguous array begins in the file: none where it is stored in another way, and
+    /// `Some(None)` where its numbers lie in no place of this file.
+    fn contiguous(&self, data: &hdf5_reader::Dataset) -> Result<Option<Option<u64>>, DatasetError> {
+        let header = self.file.get_or_parse_header(data.address()).map_err(|e| broken(self.path, &e))?;
+        let mut found = None;
+        for message in &header.messages {
+            match message {
+                HdfMessage::DataLayout(layout) => {
+                    if let DataLayout::Contiguous { address, .. } = layout.layout {
+                        let undefined = address == u64::MAX;
+                        let base = self.file.superblock().base_address;
+                        found = Some(address.checked_add(base).filter(|_| !undefined));
+                    }
                 }
-                let granule = match &layout {
-                    Layout::Chunked { chunk_shape, .. } => chunk_shape.first().copied().unwrap_or(1),
-                    _ => 1,
-                };
-                let granule = usize::try_from(granule).unwrap_or(1);
-                array.streamed(options, granule, |start, rows| {
-                    let raw = data.read_raw_rows(start as u64, rows as u64);
-                    raw.map(Cow::Owned).map_err(|e| broken(self.path, &e))
-                })
+                HdfMessage::ExternalFiles(_) => return Ok(Some(None)),
+                _ => {}
             }
         }
+        Ok(found)
+    }
+
+    /// Refuses an array that claims far more numbers than the file can hold.
+    fn check_filled(&self, part: &str, payload: u128) -> Result<(), DatasetError> {
+        let length = u128::from(self.file.storage().len());
+        if payload > length.saturating_mul(LARGEST_RATIO) {
+            return Err(self.invalid(format!(
+                "{part} would be {payload} bytes, but the file has only {length}: it was never filled"
+            )));
+        }
+        Ok(())
     }
 
     /// `neighbors` with `distances`, where there are any.
@@ -274,11 +314,11 @@ impl<'a> Hdf5<'a> {
             return Err(coverage(self.path, shape.rows, shape.dim, against.queries));
         }
         let bytes = shape.rows as u128 * shape.dim as u128 * shape.stored.size() as u128;
-        let held = u128::from(self.file.file_size()).saturating_mul(LARGEST_RATIO);
-        if shape.dim > MAX_DIM || bytes > held {
-            return Err(self.invalid(format!("{part} is {} x {}, which cannot be", shape.rows, shape.dim)));
+        self.check_filled(part, bytes)?;
+        if shape.dim > MAX_DIM {
+            return Err(self.invalid(format!("{part} is {} wide; at most {MAX_DIM} can be read", shape.dim)));
         }
-        let raw = self.array(part)?.read_raw().map_err(|e| broken(self.path, &e))?;
+        let raw = self.array(part)?.read_raw_bytes().map_err(|e| broken(self.path, &e))?;
         if raw.len() as u128 != bytes {
             return Err(self.invalid(format!("{part} has {} bytes where its shape takes {bytes}", raw.len())));
         }
@@ -291,7 +331,8 @@ fn hamming_factor(shape: &Shape, raw: &[u8], dim: usize) -> f64 {
     let mut fractions = false;
     for number in raw.chunks_exact(shape.stored.size()) {
         let value = shape.stored.value(number, shape.big);
-        if value > 1.0 {
+        // Infinity pads short lists.
+        if value > 1.0 && value.is_finite() {
             return 1.0;
         }
         fractions |= value > 0.0 && value < 1.0;
@@ -302,29 +343,19 @@ fn hamming_factor(shape: &Shape, raw: &[u8], dim: usize) -> f64 {
 /// The number type, and whether it is big-endian; none for what is no plain number.
 fn number_type(datatype: &Datatype) -> Option<(Stored, bool)> {
     match datatype {
-        Datatype::FixedPoint { size, byte_order, layout } => {
-            let size = usize::try_from(*size).ok().filter(|size| matches!(size, 1 | 2 | 4 | 8))?;
-            let whole = layout.bit_offset == 0 && usize::from(layout.bit_precision) == size * 8;
-            let stored = if layout.signed { Stored::Signed(size) } else { Stored::Unsigned(size) };
-            whole.then_some((stored, is_big(*byte_order)?))
+        Datatype::FixedPoint { size: size @ (1 | 2 | 4 | 8), signed, byte_order } => {
+            let size = usize::from(*size);
+            let stored = if *signed { Stored::Signed(size) } else { Stored::Unsigned(size) };
+            Some((stored, *byte_order == ByteOrder::BigEndian))
         }
-        Datatype::FloatingPoint { size, byte_order, layout } => {
-            let (size, exponent) = match (size, layout.exponent_size) {
-                (2, 5) => (2, 15),
-                (4, 8) => (4, 127),
-                (8, 11) => (8, 1023),
-                _ => return None,
-            };
-            let whole = layout.bit_offset == 0
-                && usize::from(layout.bit_precision) == size * 8
-                && layout.mantissa_location == 0
-                && usize::from(layout.mantissa_size) + usize::from(layout.exponent_size) + 1 == size * 8
-                && layout.exponent_bias == exponent;
-            whole.then_some((Stored::Float(size), is_big(*byte_order)?))
+        Datatype::FloatingPoint { size: size @ (2 | 4 | 8), byte_order } => {
+            Some((Stored::Float(usize::from(*size)), *byte_order == ByteOrder::BigEndian))
         }
         // What h5py writes for numpy's bool.
-        Datatype::Enumeration { size: 1, members, .. }
-            if members.len() == 2 && members.iter().any(|m| m.name == "TRUE") =>
+        Datatype::Enum { base, members }
+            if matches!(**base, Datatype::FixedPoint { size: 1, .. })
+                && members.len() == 2
+                && members.iter().any(|m| m.name == "TRUE") =>
         {
             Some((Stored::Bool, false))
         }
@@ -332,28 +363,39 @@ fn number_type(datatype: &Datatype) -> Option<(Stored, bool)> {
     }
 }
 
-fn is_big(order: DatatypeByteOrder) -> Option<bool> {
-    match order {
-        DatatypeByteOrder::LittleEndian => Some(false),
-        DatatypeByteOrder::BigEndian => Some(true),
-        _ => None,
+/// Whether the datatype message is that of numbers which fill their bytes, floats as IEEE 754 lays
+/// them out (bfloat16 has the size of float16, but another exponent).
+fn is_whole(message: &[u8]) -> bool {
+    let half = |at: usize| Some(u16::from_le_bytes(message.get(at..at + 2)?.try_into().ok()?));
+    let byte = |at: usize| message.get(at).copied();
+    let (Some(class), Some(size)) = (byte(0), byte(4)) else { return false };
+    let bits = u16::from(size) * 8;
+    match class & 0x0f {
+        0 => half(8) == Some(0) && half(10) == Some(bits),
+        1 => {
+            let (exponent, mantissa) = match size {
+                2 => (5, 10),
+                4 => (8, 23),
+                _ => (11, 52),
+            };
+            let layout = [byte(12), byte(13), byte(14), byte(15)];
+            let ieee = layout == [Some(mantissa), Some(exponent), Some(0), Some(mantissa)];
+            half(8) == Some(0) && half(10) == Some(bits) && ieee
+        }
+        _ => true,
     }
 }
 
 /// What a type is called in a refusal.
 fn type_name(datatype: &Datatype) -> String {
-    if let Some((stored, _)) = number_type(datatype) {
-        return stored.name();
-    }
     match datatype {
-        Datatype::VariableLength { is_string: false, base_type, .. } => {
-            format!("rows of varying length (ragged) of {}", type_name(base_type))
+        Datatype::VarLen { kind: VarLenKind::Sequence, base, .. } => {
+            format!("rows of varying length (ragged) of {}", type_name(base))
         }
-        Datatype::VariableLength { .. } | Datatype::String { .. } => "text".to_owned(),
+        Datatype::VarLen { .. } | Datatype::String { .. } => "text".to_owned(),
         Datatype::Compound { .. } => "compound records".to_owned(),
-        Datatype::Enumeration { .. } => "an enumeration".to_owned(),
-        Datatype::FloatingPoint { size, .. } => format!("an unusual {}-bit float", size.saturating_mul(8)),
-        _ => "a type that is no number".to_owned(),
+        other => number_type(other)
+            .map_or_else(|| "a type that is no plain number".to_owned(), |(stored, _)| stored.name()),
     }
 }
 
@@ -366,10 +408,7 @@ fn shape_text(dims: &[u64]) -> String {
 }
 
 /// An error of the HDF5 reader, on one line.
-pub(crate) fn broken(path: &Path, error: &hdf5_pure::Error) -> DatasetError {
-    if let hdf5_pure::Error::Io(_) = error {
-        return DatasetError::invalid(path, format!("cannot read: {error}"));
-    }
+pub(crate) fn broken(path: &Path, error: &hdf5_reader::error::Error) -> DatasetError {
     let text = error.to_string().replace('\n', " ");
     DatasetError::invalid(path, format!("not readable as HDF5 ({text}); is the file complete?"))
 }

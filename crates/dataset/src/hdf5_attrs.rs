@@ -1,9 +1,9 @@
 //! What the attributes of an ann-benchmarks file say, however they are written: as Unicode or byte
 //! strings, of fixed or variable length, single or in an array of one, or not at all.
 
-use crate::{DatasetError, hdf5::broken};
-use hdf5_pure::{AttrValue, File};
-use std::{collections::HashMap, path::Path};
+use crate::{DatasetError, hdf5::broken, table::MAX_DIM};
+use hdf5_reader::{Attribute, Hdf5File};
+use std::path::Path;
 use types::Metric;
 
 /// The attributes at the top of a file.
@@ -23,8 +23,9 @@ pub(crate) struct Attrs {
 
 impl Attrs {
     /// Reads them; `chosen` is the metric of the options, which has the last word.
-    pub(crate) fn read(path: &Path, file: &File, chosen: Option<Metric>) -> Result<Attrs, DatasetError> {
-        let values = file.root().attrs().map_err(|e| broken(path, &e))?;
+    pub(crate) fn read(path: &Path, file: &Hdf5File, chosen: Option<Metric>) -> Result<Attrs, DatasetError> {
+        let root = file.root_group().map_err(|e| broken(path, &e))?;
+        let values = root.attributes().map_err(|e| broken(path, &e))?;
         let kind = text(&values, "type").unwrap_or_default();
         let mut attrs = Attrs { sparse: kind.eq_ignore_ascii_case("sparse"), ..Attrs::default() };
         if text(&values, "point_type").is_some_and(|t| t.eq_ignore_ascii_case("bit")) {
@@ -51,15 +52,20 @@ impl Attrs {
 }
 
 /// The text of an attribute, where it is one.
-fn text(values: &HashMap<String, AttrValue>, name: &str) -> Option<String> {
-    let value = values.get(name)?;
-    let text = value.as_str()?;
+fn text(values: &[Attribute], name: &str) -> Option<String> {
+    let value = values.iter().find(|value| value.name == name)?;
+    let text = match value.read_strings() {
+        Ok(texts) if texts.len() == 1 => texts.into_iter().next()?,
+        _ => value.read_string().ok()?,
+    };
     let text = text.trim_matches(|c: char| c == '\0' || c.is_whitespace());
     // Scripts that turned bytes into text the simple way left Python's wrapper in the file.
     let unwrapped = text.strip_prefix("b'").and_then(|t| t.strip_suffix('\''));
     Some(unwrapped.unwrap_or(text).to_owned())
 }
 
-fn whole(values: &HashMap<String, AttrValue>, name: &str) -> Option<usize> {
-    usize::try_from(values.get(name)?.as_i64()?).ok()
+/// The whole number of an attribute, where it is one.
+fn whole(values: &[Attribute], name: &str) -> Option<usize> {
+    let number = values.iter().find(|value| value.name == name)?.read_as_f64().ok()?;
+    (number >= 0.0 && number <= MAX_DIM as f64 && number.fract() == 0.0).then_some(number as usize)
 }

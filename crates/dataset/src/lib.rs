@@ -8,16 +8,17 @@
 //! into a cached flat file that is then mapped, and gives a [`Dataset`].
 
 mod bigann;
+mod builtin;
 pub mod catalogue;
 mod convert;
 pub mod csv;
 pub mod describe;
 pub mod directory;
 mod error;
+pub mod fetch;
 mod filtered;
 mod flat;
 mod format;
-pub mod fetch;
 pub mod generate;
 pub mod hash;
 mod hdf5;
@@ -35,7 +36,9 @@ mod table;
 mod texmex;
 mod tidy;
 pub mod validate;
+pub mod write;
 
+pub use builtin::builtin;
 pub use error::DatasetError;
 pub use model::{Dataset, FilteredTruth, Hashes};
 pub use open::{OpenOptions, open};

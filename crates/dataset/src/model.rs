@@ -1,6 +1,6 @@
 //! A data set in memory (mapped where the format allows).
 
-use crate::hash;
+use crate::{DatasetError, hash};
 use std::sync::OnceLock;
 use types::{Columns, FilterTemplate, Ids, Metric, Truth, Vectors};
 
@@ -29,7 +29,7 @@ pub struct Dataset {
     /// What the reader did that the user should know, a sentence each ("float64 read as float32").
     pub notices: Vec<String>,
     /// Filled by the first call of [`Dataset::hashes`].
-    pub(crate) hashes: OnceLock<Hashes>,
+    pub(crate) hashes: HashCell,
     /// Where hashes of large files are remembered, and under which key.
     pub(crate) hash_cache: Option<hash::Cache>,
 }
@@ -49,22 +49,47 @@ impl Dataset {
             truth: None,
             filtered: Vec::new(),
             notices: Vec::new(),
-            hashes: OnceLock::new(),
+            hashes: HashCell::default(),
             hash_cache: None,
         }
     }
 
+    /// The metric, for everything that measures a distance.
+    ///
+    /// # Errors
+    /// Where neither the file nor an option names one; the message lists the accepted words.
+    pub fn require_metric(&self) -> Result<Metric, DatasetError> {
+        self.metric.ok_or_else(|| {
+            DatasetError::Usage(format!(
+                "{}: the data names no metric (in HDF5: the attribute \"distance\"); give it with --metric: {}",
+                self.name,
+                Metric::ACCEPTED
+            ))
+        })
+    }
+
     /// Content hashes; they key caches and records. Computed on the first call (all cores, about
     /// as fast as memory or disk), because opening must not read a file that is larger than
-    /// memory. Call [`Dataset::forget_hashes`] after changing vectors, columns or truth.
+    /// memory. Call [`Dataset::forget_hashes`] after changing vectors, columns or truth; a clone starts
+    /// afresh.
     pub fn hashes(&self) -> &Hashes {
-        self.hashes.get_or_init(|| hash::of_dataset(self))
+        self.hashes.0.get_or_init(|| hash::of_dataset(self))
     }
 
     /// Drops the hashes computed so far, so that the next [`Dataset::hashes`] sees changed content.
     pub fn forget_hashes(&mut self) {
-        self.hashes = OnceLock::new();
+        self.hashes = HashCell::default();
         self.hash_cache = None;
+    }
+}
+
+/// Hashes computed once. A clone computes its own: clones are made to change something.
+#[derive(Debug, Default)]
+pub(crate) struct HashCell(OnceLock<Hashes>);
+
+impl Clone for HashCell {
+    fn clone(&self) -> Self {
+        HashCell::default()
     }
 }
 

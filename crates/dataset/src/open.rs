@@ -5,11 +5,11 @@
 //! is right (crate `exact`).
 
 use crate::{
-    Dataset, DatasetError, bigann, flat,
+    Dataset, DatasetError, bigann, csv, directory, flat,
     format::{self, Format},
     hash, hdf5,
     neighbours::Against,
-    npy, texmex, tidy,
+    npy, parquet, texmex, tidy,
 };
 use std::path::{Path, PathBuf};
 use types::{Columns, Ids, Metric, Truth, Vectors};
@@ -56,9 +56,9 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Dataset, DatasetError>
     let format = format::recognise(path)?;
     let mut dataset = match format {
         Format::Hdf5 => hdf5::open(path, options)?,
-        Format::Parquet | Format::Csv | Format::Directory => {
-            return Err(DatasetError::invalid(path, "not built in yet"));
-        }
+        Format::Parquet => parquet::open(path, options)?,
+        Format::Csv => csv::open(path, options)?,
+        Format::Directory => directory::open(path, options)?,
         Format::Npy | Format::Texmex(_) | Format::BigAnn(_) => plain(path, format, options)?,
         Format::KnnTruth => {
             let reason = "this ending is that of a truth file; give the base vectors and name it as truth";
@@ -130,7 +130,8 @@ fn complete(
     }
     dataset.forget_hashes();
     if let (Some(dir), true) = (&options.cache_dir, self_contained) {
-        dataset.hash_cache = hash_key(path, options).map(|key| hash::Cache { dir: dir.clone(), key });
+        let of = (dataset.base.clone(), dataset.queries.clone());
+        dataset.hash_cache = hash_key(path, options).map(|key| hash::Cache { dir: dir.clone(), key, of });
     }
     Ok(())
 }
@@ -174,7 +175,14 @@ fn read_queries(path: &Path, options: &OpenOptions) -> Result<(Vectors, Vec<Stri
         Format::Npy => npy::vectors(path, "queries", &own)?,
         Format::Texmex(kind) => texmex::vectors(path, kind, "queries", &own)?,
         Format::BigAnn(stored) => bigann::vectors(path, stored, "queries", None, &own)?,
-        Format::Parquet | Format::Csv => return Err(DatasetError::invalid(path, "not built in yet")),
+        Format::Parquet => {
+            let rows = parquet::read_rows(&[path.to_owned()], &own, None)?;
+            return Ok((rows.vectors, rows.notices));
+        }
+        Format::Csv => {
+            let found = csv::open(path, &own)?;
+            return Ok((found.base, found.notices));
+        }
         Format::Directory | Format::KnnTruth => {
             return Err(DatasetError::invalid(path, "queries are a file of vectors, this is none"));
         }
@@ -195,7 +203,22 @@ fn set_truth(dataset: &mut Dataset, path: &Path, options: &OpenOptions) -> Resul
         Format::BigAnn(stored) if stored == bigann::IBIN => bigann::truth(path, against)?,
         Format::Npy => npy::truth(path, against)?,
         Format::Hdf5 => hdf5::truth(path, against, &dataset.base, &mut dataset.notices)?,
-        Format::Parquet | Format::Texmex(_) | Format::BigAnn(_) | Format::Csv | Format::Directory => {
+        Format::Parquet => {
+            let by = parquet::Against {
+                ids: &dataset.ids,
+                query_ids: None,
+                queries: dataset.queries.rows(),
+                columns: dataset.columns.as_ref(),
+            };
+            let found = parquet::read_truth(path, options, &by)?;
+            dataset.notices.extend(found.notices);
+            dataset.filtered.extend(found.filtered);
+            match found.truth {
+                Some(truth) => truth,
+                None => return Ok(()),
+            }
+        }
+        Format::Texmex(_) | Format::BigAnn(_) | Format::Csv | Format::Directory => {
             let reason = "truth is read from ivecs, ibin, bin, gt, npy, hdf5 and parquet files";
             return Err(DatasetError::invalid(path, reason));
         }
@@ -206,7 +229,8 @@ fn set_truth(dataset: &mut Dataset, path: &Path, options: &OpenOptions) -> Resul
 
 fn read_columns(path: &Path, ids: &Ids) -> Result<Columns, DatasetError> {
     match format::recognise(path)? {
-        Format::Csv if ids.is_empty() => Err(DatasetError::invalid(path, "not built in yet")),
+        Format::Parquet => parquet::read_columns(path, ids),
+        Format::Csv => csv::read_columns(path, ids),
         _ => Err(DatasetError::invalid(path, "metadata is read from parquet and CSV files")),
     }
 }
