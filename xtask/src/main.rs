@@ -6,6 +6,7 @@ mod architecture;
 mod fixtures;
 mod foreign_paths;
 mod leaks;
+mod links;
 mod sizes;
 mod steps;
 mod test_output;
@@ -74,6 +75,7 @@ fn test(root: &Path, quick: bool) -> Result<bool> {
     steps.run("format", || Step::command(cargo(root).args(["fmt", "--all", "--check"])));
     steps.run("architecture", || Step::faults(architecture::check(root)));
     steps.run("leaks", || leaks::check(root));
+    steps.run("links", || links::check(root));
     steps.run("file sizes", || sizes::check(root));
     steps.run("foreign paths", || foreign_paths::check(root));
     steps.run("clippy", || {
