@@ -1,12 +1,12 @@
 //! Columns of lists, block by block: what each row holds, and the values one after the other. Nothing
 //! is kept beyond a page and a block.
 
-use super::table::{Field, Shape, Table};
-use crate::DatasetError;
-use ::parquet::{
-    column::reader::{ColumnReader, ColumnReaderImpl},
-    data_type::DataType,
+use super::{
+    pages,
+    table::{Field, Shape, Table},
 };
+use crate::DatasetError;
+use ::parquet::{column::reader::ColumnReaderImpl, data_type::DataType};
 
 /// Values that one block holds, about; a block is at least one row.
 const BLOCK_VALUES: usize = 1 << 18;
@@ -71,9 +71,8 @@ pub(crate) fn visit<T: DataType>(
         if wanted == 0 {
             continue;
         }
-        let row_group = table.reader.get_row_group(group).map_err(|e| table.broken(field, &e))?;
-        let reader = row_group.get_column_reader(field.leaf).map_err(|e| table.broken(field, &e))?;
-        let found = visit_group::<T>(table, field, reader, done, wanted, see)?;
+        let reader = pages::reader::<T>(table, field, group)?;
+        let found = visit_group(table, field, reader, done, wanted, see)?;
         if found != wanted {
             let reason =
                 format!("row group {group} promises {expected} rows, column {:?} has {found}", field.name);
@@ -87,12 +86,11 @@ pub(crate) fn visit<T: DataType>(
 fn visit_group<T: DataType>(
     table: &Table,
     field: &Field,
-    reader: ColumnReader,
+    mut reader: ColumnReaderImpl<T>,
     first_row: u64,
     wanted: u64,
     see: See<'_, T>,
 ) -> Result<u64, DatasetError> {
-    let mut reader: ColumnReaderImpl<T> = ::parquet::column::reader::get_typed_column_reader(reader);
     let (mut definitions, mut repetitions, mut values) = (Vec::new(), Vec::new(), Vec::new());
     let mut rows = Vec::new();
     let (mut done, mut batch) = (0_u64, 16_usize);

@@ -1,10 +1,12 @@
 //! Columns of one value a row, and ids.
 
-use super::table::{Field, Kind, Shape, Table, guarded};
+use super::{
+    pages,
+    table::{Field, Kind, Shape, Table, guarded},
+};
 use crate::DatasetError;
-use ::parquet::{
-    column::reader::{ColumnReaderImpl, get_typed_column_reader},
-    data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int32Type, Int64Type},
+use ::parquet::data_type::{
+    BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int32Type, Int64Type,
 };
 use types::{ColumnData, Ids};
 
@@ -76,9 +78,7 @@ fn values<T: DataType, V>(
     let mut out = Vec::new();
     for group in 0..table.reader.num_row_groups() {
         let wanted = table.group_rows(group).min(limit - out.len() as u64);
-        let row_group = table.reader.get_row_group(group).map_err(|e| table.broken(field, &e))?;
-        let reader = row_group.get_column_reader(field.leaf).map_err(|e| table.broken(field, &e))?;
-        let mut reader: ColumnReaderImpl<T> = get_typed_column_reader(reader);
+        let mut reader = pages::reader::<T>(table, field, group)?;
         let (mut definitions, mut batch, mut done) = (Vec::new(), Vec::new(), 0_u64);
         while done < wanted {
             definitions.clear();
