@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use types::Metric;
 
+#[cfg(test)]
+mod tests;
+
 /// A definition file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -105,8 +108,16 @@ impl Definition {
         if self.name.is_empty() || !self.name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)) {
             return Err(format!("name {:?} may hold letters, digits, - and _ only", self.name));
         }
+        if self.capabilities.metrics.is_empty() {
+            return Err("capabilities.metrics names no metric".into());
+        }
         if self.index.is_empty() {
             return Err("at least one [[index]] is needed".into());
+        }
+        for (i, index) in self.index.iter().enumerate() {
+            if self.index[..i].iter().any(|other| other.kind == index.kind) {
+                return Err(format!("index kind {:?} stands twice", index.kind));
+            }
         }
         for index in &self.index {
             for (name, param) in &index.params {
@@ -271,7 +282,7 @@ impl EffortDef {
 
 /// A TOML error as one line: where, what.
 fn one_line(error: &toml::de::Error, text: &str) -> String {
-    let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+    let line = error.span().and_then(|span| Some(text.get(..span.start)?.matches('\n').count() + 1));
     let message = error.message().replace('\n', "; ");
     line.map_or_else(|| message.clone(), |line| format!("line {line}: {message}"))
 }

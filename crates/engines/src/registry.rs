@@ -157,6 +157,19 @@ mod tests {
         assert_eq!(definitions().len(), BUILT_IN.len());
     }
 
+    /// The example of docs/add-an-engine.md is one that works, and its list of checks is complete.
+    #[test]
+    fn the_page_on_adding_an_engine_tells_the_truth() {
+        let page = include_str!("../../../docs/add-an-engine.md");
+        let example = page.split("```toml").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+        let definition = Definition::parse(example, "docs/add-an-engine.md").unwrap();
+        let engine = open(&definition, None).unwrap();
+        for result in engine::contract::run(&*engine, &definition, &engine::contract::Options::default()) {
+            assert!(!matches!(result.outcome, engine::contract::Outcome::Failed(_)), "{result:?}");
+            assert!(page.contains(&format!("`{}`", result.name)), "{} is not on the page", result.name);
+        }
+    }
+
     #[test]
     fn a_wrong_name_says_which_is_meant_and_which_there_are() {
         let error = find("usarch").unwrap_err().to_string();

@@ -56,7 +56,7 @@ fn every_misbehaviour_is_caught_by_name() {
         ("keep_old_rows = true", "create_drops"),
         ("any_dimension = true", "insert_dimension"),
         ("any_dimension = true", "query_dimension"),
-        ("fail_insert_share = 0.5", "insert_batches"),
+        ("fail_insert_share = 0.3", "insert_batches"),
         ("max_rows = 250", "insert_batches"),
         ("keep_nothing = true", "count"),
         ("lose_last_batch = true", "count"),

@@ -53,6 +53,7 @@ pub fn open(definition: &Definition) -> Result<Box<dyn Engine>, EngineError> {
         options,
         table: RwLock::new(None),
         calls: AtomicU64::new(0),
+        calls_at_create: AtomicU64::new(0),
         inserts: AtomicU64::new(0),
         gate: Mutex::new(()),
         dropped: AtomicBool::new(false),
@@ -89,6 +90,7 @@ struct Shared {
     options: FakeOptions,
     table: RwLock<Option<Table>>,
     calls: AtomicU64,
+    calls_at_create: AtomicU64,
     inserts: AtomicU64,
     gate: Mutex<()>,
     dropped: AtomicBool,
@@ -139,6 +141,12 @@ impl Shared {
             .map_err(|e| EngineError::caused(ErrorKind::Bug, format!("log of the fake engine: {e}"), e))
     }
 
+    /// Whether this is the first time that the script asks for a crash.
+    fn may_abort(&self) -> bool {
+        let Some(marker) = &self.options.abort_once else { return true };
+        File::options().write(true).create_new(true).open(marker).is_ok()
+    }
+
     fn failure(&self, what: &str) -> EngineError {
         EngineError::new(self.options.fail_kind, format!("fake: {what} fails as scripted"))
     }
@@ -187,8 +195,7 @@ impl Engine for FakeEngine {
         let old = slot.take().filter(|old| self.0.options.keep_old_rows && old.name == table.name);
         let store = old.map_or_else(|| Store::new(table.dim, table.metric), |old| old.store);
         *slot = Some(Table { name: table.name.clone(), store, kind: table.index.kind.clone(), built: None });
-        self.0.calls.store(0, Ordering::Relaxed);
-        self.0.inserts.store(0, Ordering::Relaxed);
+        self.0.calls_at_create.store(self.0.calls.load(Ordering::Relaxed), Ordering::Relaxed);
         Ok(())
     }
 

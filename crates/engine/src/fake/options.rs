@@ -67,6 +67,9 @@ pub struct FakeOptions {
     pub hang_at_search: u64,
     /// The process aborts in the n-th search, as by a crash; 0 for none.
     pub abort_at_search: u64,
+    /// ... but not where this file exists, which is made before: a resumed run has the same options
+    /// and goes on.
+    pub abort_once: Option<String>,
 
     /// Filters are accepted and not applied.
     pub ignore_filter: bool,
@@ -131,6 +134,7 @@ impl Default for FakeOptions {
             build_fails: false,
             hang_at_search: 0,
             abort_at_search: 0,
+            abort_once: None,
             ignore_filter: false,
             post_filter: false,
             indexed_share: 1.0,

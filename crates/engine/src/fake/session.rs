@@ -201,7 +201,7 @@ impl Session for FakeSession {
         }
         let options = &self.shared.options;
         let call = self.shared.calls.fetch_add(1, Ordering::Relaxed) + 1;
-        if call == options.abort_at_search {
+        if call == options.abort_at_search && self.shared.may_abort() {
             // The script asks for a crash: no clean-up, no message, as by kill -9.
             std::process::abort();
         }
@@ -220,7 +220,8 @@ impl Session for FakeSession {
         let lock =
             options.shared_lock.then(|| self.shared.gate.lock().unwrap_or_else(PoisonError::into_inner));
         let started = Instant::now();
-        let due = due(options, point, call, started);
+        let since_create = call - self.shared.calls_at_create.load(Ordering::Relaxed).min(call);
+        let due = due(options, point, since_create, started);
         let keys = match options.answers {
             Answers::Scan => {
                 let table = self.shared.read();
