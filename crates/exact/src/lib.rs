@@ -8,6 +8,7 @@
 //! in float64 (see [`neighbours`]). Its order is that of the float64 distances, equal ones by the
 //! lower row. One distance function serves search, recall and checks, so they never disagree.
 
+mod block;
 mod cache;
 mod contrast;
 mod distance;

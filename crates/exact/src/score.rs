@@ -338,7 +338,7 @@ fn line(
     line.ids = list[..wanted].iter().map(|n| n.row).collect();
     line.ids.sort_unstable();
     // The k-th by recomputed distance: the order in a file may come from coarser arithmetic.
-    line.known.sort_by(|a, b| a.1.total_cmp(&b.1));
+    line.known.sort_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));
     line.known.dedup_by_key(|known| known.0);
     let (last, threshold) = line.known[(wanted - 1).min(line.known.len() - 1)];
     line.threshold = threshold;

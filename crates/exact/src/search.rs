@@ -6,8 +6,9 @@
 //! float64. The screening can only rule out what is certainly worse, so the answer is that of a
 //! float64 scan, bit for bit.
 
-use crate::distance::{Probe, check_pair, key_distance, masked_bits, norm};
-use crate::kernel::{Cut, Level, SCREEN_ROWS, TILE_QUERIES, Tile, norm_is_safe, screen};
+use crate::block::{Block, Buffer};
+use crate::distance::{Probe, check_pair, key_distance};
+use crate::kernel::{Cut, Level, SCREEN_ROWS, TILE_QUERIES, Tile, screen};
 use crate::topk::{Scored, TopK};
 use crate::{ExactError, Group, Searcher};
 use rayon::prelude::*;
@@ -198,24 +199,27 @@ impl Job<'_> {
 
     /// All queries of a unit over all its rows, block by block.
     fn together(&self, unit: &Unit<'_>) -> Result<Vec<Answer>, ExactError> {
-        let rows: Vec<u32> = match unit.rows {
-            Some(set) => set.iter().map(|row| row as u32).collect(),
-            None => (0..self.base.rows() as u32).collect(),
+        let count = unit.row_count(self.base);
+        let mut rows: Box<dyn Iterator<Item = u32> + '_> = match unit.rows {
+            Some(set) => Box::new(set.iter().map(|row| row as u32)),
+            None => Box::new(0..self.base.rows() as u32),
         };
-        let parts = self.parts(unit.queries.len(), rows.len());
+        let parts = self.parts(unit.queries.len(), count);
         let mut states: Vec<State> = unit
             .queries
             .par_chunks(TILE_QUERIES)
-            .flat_map_iter(|queries| (0..parts).map(|part| self.state(queries, part, rows.len())))
+            .flat_map_iter(|queries| (0..parts).map(|part| self.state(queries, part, count)))
             .collect();
         let row_bytes = (self.base.dim() * 4).max(1);
         let step = (BLOCK_BYTES / row_bytes).clamp(SCREEN_ROWS * parts, 1 << 16);
         let mut buffer = Buffer::default();
         let mut qualifying = 0;
-        for chunk in rows.chunks(step) {
-            if self.stopped() {
-                return Err(ExactError::Stopped);
+        loop {
+            let chunk: Vec<u32> = rows.by_ref().take(step).collect();
+            if chunk.is_empty() {
+                return Ok(self.merge(&mut states, parts, qualifying));
             }
+            let pairs = chunk.len() * unit.queries.len();
             let block = Block::load(self.base, self.metric, self.level, chunk, &mut buffer);
             qualifying += block.ids.len() as u64;
             states.par_iter_mut().for_each(|state| {
@@ -223,12 +227,12 @@ impl Job<'_> {
                     state.scan(self, &block, parts);
                 }
             });
-            self.advance(chunk.len() * unit.queries.len());
+            // Asked last: a flag set while the block was scanned leaves some states behind.
+            if self.stopped() {
+                return Err(ExactError::Stopped);
+            }
+            self.advance(pairs);
         }
-        if self.stopped() {
-            return Err(ExactError::Stopped);
-        }
-        Ok(self.merge(&mut states, parts, qualifying))
     }
 
     /// Into how many parts the rows of a block are split, so that few queries keep all cores busy.
@@ -269,92 +273,6 @@ impl Job<'_> {
         }
         answers
     }
-}
-
-/// Memory that blocks use again.
-#[derive(Default)]
-struct Buffer {
-    floats: Vec<f32>,
-    bits: Vec<Vec<u8>>,
-}
-
-/// Some rows, ready for the kernels. Rows without a distance are left out.
-struct Block<'a> {
-    ids: Vec<u32>,
-    rows: Vec<&'a [f32]>,
-    bits: Vec<&'a [u8]>,
-    norms: Vec<f64>,
-    norms_f32: Vec<f32>,
-    /// Whether the bound on dot products holds for all rows.
-    safe: bool,
-}
-
-impl<'a> Block<'a> {
-    fn load(
-        base: &'a Vectors,
-        metric: Metric,
-        level: Level,
-        ids: &[u32],
-        buffer: &'a mut Buffer,
-    ) -> Block<'a> {
-        let mut block = Block {
-            ids: ids.to_vec(),
-            rows: Vec::new(),
-            bits: Vec::new(),
-            norms: vec![0.0; ids.len()],
-            norms_f32: vec![0.0; ids.len()],
-            safe: true,
-        };
-        if metric == Metric::Hamming {
-            buffer.bits.resize_with(ids.len(), Vec::new);
-            let fill = |(bits, &row): (&mut Vec<u8>, &u32)| masked_bits(base, row as usize, bits);
-            buffer.bits.par_iter_mut().zip(ids).with_min_len(256).for_each(fill);
-            block.bits = buffer.bits.iter().map(Vec::as_slice).collect();
-            return block;
-        }
-        block.rows = float_rows(base, ids, &mut buffer.floats);
-        if metric != Metric::L2 {
-            let norms = block.rows.par_iter().with_min_len(64).map(|row| norm(level, row));
-            block.norms = norms.collect();
-            if metric == Metric::Cosine {
-                block.leave_out_zero_rows();
-            }
-            block.safe = block.norms.iter().all(|&n| n == 0.0 || norm_is_safe(n));
-            block.norms_f32 = block.norms.iter().map(|&n| n as f32).collect();
-        }
-        block
-    }
-
-    fn leave_out_zero_rows(&mut self) {
-        let keep: Vec<bool> = self.norms.iter().map(|&n| n > 0.0).collect();
-        let mut kept = keep.iter();
-        self.ids.retain(|_| kept.next() == Some(&true));
-        kept = keep.iter();
-        self.rows.retain(|_| kept.next() == Some(&true));
-        self.norms.retain(|&n| n > 0.0);
-    }
-}
-
-/// The rows as f32: borrowed where they are stored so, else decoded into `buffer`.
-fn float_rows<'a>(base: &'a Vectors, ids: &[u32], buffer: &'a mut Vec<f32>) -> Vec<&'a [f32]> {
-    let borrow = |&id: &u32| match base.row(id as usize) {
-        std::borrow::Cow::Borrowed(row) => Some(row),
-        std::borrow::Cow::Owned(_) => None,
-    };
-    // All rows or none: alignment may differ between rows of a strided view.
-    if base.element() == Element::F32
-        && let Some(rows) = ids.iter().map(borrow).collect()
-    {
-        return rows;
-    }
-    let dim = base.dim();
-    buffer.resize(ids.len() * dim, 0.0);
-    if dim == 0 {
-        return vec![&[]; ids.len()];
-    }
-    let decode = |(out, &id): (&mut [f32], &u32)| base.row_into(id as usize, out);
-    buffer.par_chunks_mut(dim).zip(ids).with_min_len(64).for_each(decode);
-    buffer.chunks(dim).collect()
 }
 
 /// A tile of queries over one part of each block.

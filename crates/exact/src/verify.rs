@@ -325,7 +325,9 @@ impl Case<'_> {
 
     /// What the file's distances are, from those of the sample; "unknown" where nothing fits.
     fn distance_scale(&self, metric: Metric) -> Option<String> {
-        let scales: [(&str, fn(f64, f64) -> f64); 6] = [
+        /// From our distance and the dimensions.
+        type Scale = fn(f64, f64) -> f64;
+        let scales: [(&str, Scale); 6] = [
             ("distance", |d, _| d),
             ("squared distance", |d, _| d * d),
             ("Euclidean distance of unit vectors", |d, _| (2.0 * d).max(0.0).sqrt()),

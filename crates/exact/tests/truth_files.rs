@@ -215,9 +215,15 @@ fn every_row_of_the_filtered_truth_is_reproduced() {
         say("skipped every_row_of_the_filtered_truth_is_reproduced: the data for development is not here");
         return;
     };
-    let data = dataset::open(&folder.join("debian-50k-384-angular.hdf5"), &OpenOptions::default()).unwrap();
-    let columns = data.columns.as_ref().expect("the columns lie beside the file");
-    assert_eq!(data.filtered.len(), 8, "the filtered truth lies beside the file");
+    let options = OpenOptions {
+        columns: Some(folder.join("debian-50k-columns.parquet")),
+        query_columns: Some(folder.join("debian-50k-query-columns.parquet")),
+        truth: Some(folder.join("debian-50k-filtered-truth.parquet")),
+        ..OpenOptions::default()
+    };
+    let data = dataset::open(&folder.join("debian-50k-384-angular.hdf5"), &options).unwrap();
+    let columns = data.columns.as_ref().unwrap();
+    assert_eq!(data.filtered.len(), 8);
     for case in &data.filtered {
         let filters = case.filters(columns, data.query_columns.as_ref()).unwrap();
         let options = Options::default();

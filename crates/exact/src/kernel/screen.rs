@@ -150,12 +150,12 @@ unsafe fn block<L: Lanes, const R: usize, const V: usize, const SQUARED: bool>(
             }
             for r in 0..R {
                 let x = L::splat(*rows[r].add(d));
-                for v in 0..V {
-                    sums[r][v] = if SQUARED {
-                        let difference = L::sub(queries[v], x);
-                        L::neg_mul_add(difference, difference, sums[r][v])
+                for (sum, query) in sums[r].iter_mut().zip(queries) {
+                    *sum = if SQUARED {
+                        let difference = L::sub(query, x);
+                        L::neg_mul_add(difference, difference, *sum)
                     } else {
-                        L::mul_add(queries[v], x, sums[r][v])
+                        L::mul_add(query, x, *sum)
                     };
                 }
             }
@@ -164,11 +164,11 @@ unsafe fn block<L: Lanes, const R: usize, const V: usize, const SQUARED: bool>(
         let mut masks = [0; R];
         for r in 0..R {
             let norm = L::splat(norms[first + r]);
-            for v in 0..V {
+            for (v, &sum) in sums[r].iter().enumerate() {
                 let constant = L::load(tile.constants.as_ptr().add(lane + v * L::N));
                 let slope = L::load(tile.slopes.as_ptr().add(lane + v * L::N));
                 let cut = L::mul_add(slope, norm, constant);
-                masks[r] |= L::not_less(sums[r][v], cut) << (v * L::N);
+                masks[r] |= L::not_less(sum, cut) << (v * L::N);
             }
         }
         masks

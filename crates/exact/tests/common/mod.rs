@@ -1,5 +1,5 @@
 //! Numbers, a brute-force reference and paths that the tests share.
-#![allow(dead_code, clippy::allow_attributes, reason = "each test file uses a part")]
+#![allow(dead_code, unreachable_pub, clippy::allow_attributes, reason = "each test file uses a part")]
 
 use std::path::PathBuf;
 use types::{Element, Metric, Neighbour, Truth, Vectors};
