@@ -15,6 +15,9 @@ use types::stats;
 const SAMPLES_P99: u64 = 1000;
 const SAMPLES_P999: u64 = 10_000;
 
+/// Longest latency that a histogram tells apart: an hour.
+const LONGEST_NS: u64 = 3_600_000_000_000;
+
 /// (largest - smallest) / median from which repeats are called noisy.
 const NOISY: f64 = 0.10;
 
@@ -72,9 +75,8 @@ fn throughput(measured: &Measured, point: &mut Point) {
 
 /// Latencies of answered queries, all repeats and clients merged by adding their counts.
 fn latency(measured: &Measured, point: &mut Point) {
-    let mut histogram: Histogram<u64> = match Histogram::new(3) {
-        Ok(histogram) => histogram,
-        Err(_) => unreachable!("3 significant digits are in the legal range"),
+    let Ok(mut histogram) = Histogram::<u64>::new_with_max(LONGEST_NS, 3) else {
+        unreachable!("3 significant digits and an hour are in the legal range");
     };
     let (mut sum, mut count, mut max) = (0_u128, 0_u64, 0_u64);
     for client in measured.windows.iter().flat_map(|w| &w.clients) {

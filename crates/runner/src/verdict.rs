@@ -1,6 +1,7 @@
-//! Whether the figures of a run may be used: the guards, derived from its records.
+//! Whether the figures of a run may be used: the guards, derived from its records. Marks that only
+//! limit what a figure says stay with their points.
 
-use record::{Finding, Flag, Manifest, Phase, Point, Status};
+use record::{Finding, Manifest, Phase, Point, Status};
 use std::collections::BTreeMap;
 
 /// Everything that stands against the run, or must be known. A fatal finding makes it not valid.
@@ -13,7 +14,6 @@ pub(crate) fn findings(manifest: &Manifest, points: &[Point]) -> Vec<Finding> {
     }
     measured_nothing(points, &mut findings);
     broken_points(points, &mut findings);
-    flagged_points(points, &mut findings);
     findings
 }
 
@@ -43,21 +43,6 @@ fn broken_points(points: &[Point], findings: &mut Vec<Finding>) {
     for ((engine, code, reason), count) in groups {
         let points = if count == 1 { "1 point".to_owned() } else { format!("{count} points") };
         let fatal = code != "skipped";
-        findings.push(finding(fatal, &code, Some(&engine), format!("{engine}: {points}: {reason}")));
-    }
-}
-
-/// Marks that a reader must know about: one finding for each engine and mark.
-fn flagged_points(points: &[Point], findings: &mut Vec<Finding>) {
-    let mut groups: BTreeMap<(String, Flag), usize> = BTreeMap::new();
-    for point in points.iter().filter(|p| p.status == Status::Valid) {
-        for &flag in &point.flags {
-            *groups.entry((point.engine.clone(), flag)).or_default() += 1;
-        }
-    }
-    for ((engine, flag), count) in groups {
-        let points = if count == 1 { "1 point".to_owned() } else { format!("{count} points") };
-        let text = format!("{engine}: {points}: {}", flag.sentence());
-        findings.push(finding(false, &flag.name(), Some(&engine), text));
+        findings.push(finding(fatal, &code, Some(&engine), format!("{points}: {reason}")));
     }
 }

@@ -3,7 +3,7 @@
 //! One view covers an owned buffer, a mapped fbin body, an fvecs file (whose rows are apart by a
 //! length field) and an HDF5 array in place: an offset to the first row and a stride between rows.
 
-use half::f16;
+use half::{f16, slice::HalfFloatSliceExt};
 use serde::{Deserialize, Serialize};
 use std::{borrow::Cow, fmt, ops::Range, sync::Arc};
 
@@ -262,6 +262,14 @@ pub(crate) fn decode_f32(element: Element, bytes: &[u8], out: &mut [f32]) {
             }
         }
         Element::F16 => {
+            // Where the bytes are aligned, the conversion instructions of the CPU are used.
+            if let Ok(halves) = bytemuck::try_cast_slice::<u8, f16>(bytes)
+                && halves.len() == out.len()
+                && cfg!(target_endian = "little")
+            {
+                halves.convert_to_f32_slice(out);
+                return;
+            }
             for (slot, raw) in out.iter_mut().zip(bytes.chunks_exact(2)) {
                 *slot = f16::from_le_bytes([raw[0], raw[1]]).to_f32();
             }

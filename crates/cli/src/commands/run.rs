@@ -228,7 +228,8 @@ fn verdict(outcome: &RunOutcome, args: &RunArgs, printer: &Printer) -> anyhow::R
     }
     if outcome.manifest.verdict.as_ref().is_none_or(|v| !v.valid) {
         for finding in outcome.manifest.verdict.iter().flat_map(|v| &v.findings).filter(|f| f.fatal) {
-            printer.error(&format!("not valid: {}", finding.message));
+            let engine = finding.engine.as_ref().map(|e| format!("{e}: ")).unwrap_or_default();
+            printer.error(&format!("not valid: {engine}{}", finding.message));
         }
         return Ok(Outcome::NotValid);
     }
