@@ -3,7 +3,7 @@
 use super::*;
 use crate::FilteredTruth;
 use std::fs;
-use types::{FilterTemplate, Neighbour, Truth, Value};
+use types::{FilterTemplate, Id, Neighbour, Truth, Value};
 
 const ROWS: usize = 1000;
 
