@@ -44,8 +44,10 @@ impl DatasetError {
         move |source| DatasetError::Io { action, path, source }
     }
 
-    /// An [`DatasetError::Invalid`].
+    /// An [`DatasetError::Invalid`]. A reason may quote a foreign file: control characters (line
+    /// breaks, a terminal's escapes) become spaces.
     pub fn invalid(path: &Path, reason: impl Into<String>) -> DatasetError {
-        DatasetError::Invalid { path: path.to_owned(), reason: reason.into() }
+        let reason = reason.into().replace(char::is_control, " ");
+        DatasetError::Invalid { path: path.to_owned(), reason }
     }
 }

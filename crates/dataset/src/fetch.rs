@@ -30,14 +30,14 @@ pub struct FetchOptions {
     /// `--mirror URL`: base addresses in place of the catalogue's, tried in order. A file lies
     /// there at `<base>/<set>/<file>`, as on disk: a served copy of the data directory is a mirror.
     pub mirrors: Vec<String>,
-    /// `--connect-timeout`: for name look-up and connecting, each.
-    pub connect_timeout: Duration,
-    /// `--stall-timeout`: the longest time without a byte, or with less than 1 KiB altogether.
-    pub stall_timeout: Duration,
-    /// `--retries`: how often one address is tried again after a failure that may pass; the count
-    /// starts anew when bytes arrived.
-    pub retries: u32,
-    /// Wait before the first retry; it doubles each time, up to a minute. A server's Retry-After
+    /// `--fetch-timeout`: the longest wait for a connection, for an answer, and without a byte (or
+    /// with less than 1 KiB altogether). A transfer that goes on may take as long as it likes.
+    pub timeout: Duration,
+    /// `--tries`: how often one address is tried where the failure may pass; the count starts anew
+    /// when bytes arrived. 0 counts as 1, and a file that the set can do without is tried at most
+    /// twice.
+    pub tries: u32,
+    /// Wait before the second try; it doubles each time, up to a minute. A server's Retry-After
     /// counts where it is longer.
     pub backoff: Duration,
     /// Whether to fetch the files that a set can do without.
@@ -48,9 +48,8 @@ impl Default for FetchOptions {
     fn default() -> Self {
         FetchOptions {
             mirrors: Vec::new(),
-            connect_timeout: Duration::from_secs(30),
-            stall_timeout: Duration::from_secs(60),
-            retries: 5,
+            timeout: Duration::from_secs(60),
+            tries: 4,
             backoff: Duration::from_secs(1),
             optional_files: true,
         }

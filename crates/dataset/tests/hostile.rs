@@ -140,7 +140,7 @@ fn read_all(set: &Dataset) {
 fn check(outcome: Result<Dataset, String>) {
     match outcome {
         Ok(set) => read_all(&set),
-        Err(message) => assert!(!message.is_empty() && !message.contains('\n'), "{message:?}"),
+        Err(message) => assert!(!message.is_empty() && !message.contains(char::is_control), "{message:?}"),
     }
 }
 
@@ -343,6 +343,13 @@ fn random_bytes_after_a_good_start() {
     random("a.ivecs", b"\x04\0\0\0");
     random("a.csv", b"id,a,b\n");
     random("a.u8bin", b"\x02\0\0\0");
+}
+
+#[test]
+fn what_a_file_says_reaches_no_message_as_a_line_break_or_a_terminals_escape() {
+    let dir = tempfile::tempdir().unwrap();
+    let good = Good::one("base.npy", npy("<f\n\x1b[2J", 30, 4, vec![0; 480]));
+    check(good.open_with(dir.path(), &good.files[0].1));
 }
 
 #[test]

@@ -47,11 +47,11 @@ pub(super) fn agent(options: &FetchOptions) -> Agent {
         .user_agent(USER_AGENT)
         // Ranges are of the file itself, not of a packed form of it.
         .accept_encoding("identity")
-        .timeout_resolve(Some(options.connect_timeout))
-        .timeout_connect(Some(options.connect_timeout))
-        .timeout_send_request(Some(options.stall_timeout))
-        .timeout_recv_response(Some(options.stall_timeout))
-        .timeout_per_read(Some(options.stall_timeout))
+        .timeout_resolve(Some(options.timeout))
+        .timeout_connect(Some(options.timeout))
+        .timeout_send_request(Some(options.timeout))
+        .timeout_recv_response(Some(options.timeout))
+        .timeout_per_read(Some(options.timeout))
         .build()
         .new_agent()
 }
@@ -127,14 +127,12 @@ fn passing(status: StatusCode, headers: &HeaderMap) -> Failure {
 /// A failed connection or transfer, in words; a timeout names its option.
 pub(super) fn of_ureq(error: &ureq::Error, options: &FetchOptions) -> Failure {
     use ureq::{Error, Timeout};
-    let option = |what: &str, limit: Duration, name: &str| {
-        Failure::Passing(format!("{what} within {} s ({name})", limit.as_secs_f64()), None)
+    let waited = |what: &str| {
+        Failure::Passing(format!("{what} in {} s (--fetch-timeout)", options.timeout.as_secs_f64()), None)
     };
     match error {
-        Error::Timeout(Timeout::Resolve | Timeout::Connect) => {
-            option("no connection", options.connect_timeout, "--connect-timeout")
-        }
-        Error::Timeout(_) => option("no byte", options.stall_timeout, "--stall-timeout"),
+        Error::Timeout(Timeout::Resolve | Timeout::Connect) => waited("no connection"),
+        Error::Timeout(_) => waited("no byte"),
         Error::HostNotFound => Failure::Final("the host is not known; is there a network?".to_owned()),
         Error::BadUri(_) | Error::Http(_) | Error::InvalidProxyUrl | Error::TooManyRedirects => {
             Failure::Final(error.to_string())
@@ -157,6 +155,6 @@ pub(super) fn of_read(error: std::io::Error, options: &FetchOptions) -> Failure 
 
 /// Too little came for too long.
 pub(super) fn stalled(options: &FetchOptions) -> Failure {
-    let limit = options.stall_timeout.as_secs_f64();
-    Failure::Passing(format!("less than 1 KiB came in {limit} s (--stall-timeout)"), None)
+    let limit = options.timeout.as_secs_f64();
+    Failure::Passing(format!("less than 1 KiB came in {limit} s (--fetch-timeout)"), None)
 }

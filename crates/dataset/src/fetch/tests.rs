@@ -150,8 +150,8 @@ fn entry(files: Vec<FileEntry>) -> Entry {
 fn quick() -> FetchOptions {
     FetchOptions {
         backoff: Duration::from_millis(1),
-        stall_timeout: Duration::from_millis(400),
-        retries: 2,
+        timeout: Duration::from_millis(400),
+        tries: 3,
         ..FetchOptions::default()
     }
 }
@@ -227,8 +227,8 @@ fn a_part_of_an_earlier_run_is_continued_and_a_changed_file_is_fetched_anew() {
         serve(request, stream, &sent, if before == 0 { 100_000 } else { usize::MAX });
     });
     let trial = Trial::new(file("a.hdf5", format!("{}/a.hdf5", server.base)));
-    let error = trial.run(&FetchOptions { retries: 0, ..quick() }).unwrap_err().to_string();
-    assert!(error.contains("--retries"), "{error}");
+    let error = trial.run(&FetchOptions { tries: 1, ..quick() }).unwrap_err().to_string();
+    assert!(error.contains("--tries"), "{error}");
     assert!(!trial.path().exists());
     let part = trial.path().with_extension("hdf5.part");
     let there = std::fs::metadata(&part).unwrap().len();
@@ -276,7 +276,7 @@ fn a_server_that_breaks_off_at_the_same_place_each_time_is_given_up() {
     });
     let trial = Trial::new(file("a.hdf5", format!("{}/a.hdf5", server.base)));
     let error = trial.run(&quick()).unwrap_err().to_string();
-    assert!(error.contains("--retries") && server.requests().len() <= 5, "{error}");
+    assert!(error.contains("--tries") && server.requests().len() <= 5, "{error}");
 }
 
 #[test]
@@ -426,8 +426,8 @@ fn a_hanging_server_is_left_with_the_name_of_the_option() {
     for server in [silent, stuck, drip] {
         let trial = Trial::new(file("a.hdf5", format!("{}/a.hdf5", server.base)));
         let start = Instant::now();
-        let error = trial.run(&FetchOptions { retries: 0, ..quick() }).unwrap_err().to_string();
-        assert!(error.contains("--stall-timeout") && error.contains("0.4 s"), "{error}");
+        let error = trial.run(&FetchOptions { tries: 1, ..quick() }).unwrap_err().to_string();
+        assert!(error.contains("--fetch-timeout") && error.contains("0.4 s"), "{error}");
         assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
     }
 }
@@ -443,7 +443,7 @@ fn mirrors_are_tried_in_turn_and_replaced_by_the_users_own() {
     let mut trial = Trial::new(file("a.hdf5", format!("{closed}/a.hdf5")));
     trial.entry.files[0].urls.extend([format!("{}/a.hdf5", bad.base), format!("{}/a.hdf5", good.base)]);
     let fetched = trial.run(&quick()).unwrap();
-    assert_eq!(bad.requests().len(), 3, "one try and two retries");
+    assert_eq!(bad.requests().len(), 3, "tried three times");
     assert!(fetched.warnings.iter().any(|text| text.contains("503")), "{:?}", fetched.warnings);
     assert!(std::fs::read(trial.path()).unwrap() == data);
 

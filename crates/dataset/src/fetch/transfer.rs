@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 /// Longest wait between two tries.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
-/// A transfer that brings less than this in a stall timeout has stalled.
+/// A transfer that brings less than this in the timeout has stalled.
 const STALL_BYTES: u64 = 1024;
 
 /// What the bytes of a `.part` file are of; beside it as `.part.json`.
@@ -226,9 +226,9 @@ impl<'a> Job<'a> {
             };
             failures = if self.furthest > before { 1 } else { failures + 1 };
             // What a set can do without is not worth a long wait.
-            let retries = if self.file.optional { self.options.retries.min(1) } else { self.options.retries };
-            if failures > retries {
-                return Err(Stop::Mirror(format!("{reason}; tried {failures} times (--retries)")));
+            let tries = if self.file.optional { self.options.tries.min(2) } else { self.options.tries };
+            if failures >= tries {
+                return Err(Stop::Mirror(format!("{reason}; tried {failures} times (--tries)")));
             }
             let wait = self.wait(failures).max(wait.unwrap_or_default()).min(LONGEST_WAIT);
             on(Event::Warning(&format!("{url}: {reason}; trying again in {:.1} s", wait.as_secs_f64())));
@@ -338,7 +338,7 @@ impl<'a> Job<'a> {
             if meter.due() {
                 on(Event::Progress { path: &self.path, done, total, bytes_per_sec: meter.rate(done) });
             }
-            if meter.stalled(done, self.options.stall_timeout) {
+            if meter.stalled(done, self.options.timeout) {
                 return Ok(Err(http::stalled(self.options)));
             }
         }
