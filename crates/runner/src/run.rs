@@ -8,7 +8,7 @@
 use crate::{
     Event, Events, Plan, RunnerError,
     material::{Material, Preparation, prepare},
-    provenance, resolve,
+    memory, provenance, resolve,
     resolve::ResolvedEngine,
     stand::Stand,
     verdict,
@@ -218,6 +218,8 @@ impl<'a> Run<'a> {
             let entry = provenance::engine_entry(engine, identity);
             self.manifest.engines.insert(provenance::engine_key(engine), entry);
         }
+        let name = provenance::engine_key(engine);
+        let series = memory::record_series(&self.dir, &engine.definition, &name)?;
         for build in &builds {
             let mut stand = Stand::new(self, material, engine, build, &version);
             let keys = stand.keys();
@@ -231,6 +233,7 @@ impl<'a> Run<'a> {
                 }
             }
         }
+        drop(series);
         if let Some(opened) = opened
             && let Err(error) = opened.remove()
         {
