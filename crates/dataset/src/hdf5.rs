@@ -300,7 +300,9 @@ impl<'a> Hdf5<'a> {
             Some((shape, raw)) => {
                 let size = shape.stored.size();
                 let number = raw.get(entry * size..(entry + 1) * size).unwrap_or_default();
-                shape.stored.value(number, shape.big) * factor
+                let distance = shape.stored.value(number, shape.big);
+                // A fraction in float32 times the dimension is only nearly a whole number of bits.
+                if factor == 1.0 { distance } else { (distance * factor).round() }
             }
             None => f64::NAN,
         };

@@ -10,7 +10,7 @@ mod hdf5_messages;
 mod tests;
 
 pub use fbin::{fbin, truth as truth_ibin};
-pub use hdf5::hdf5;
+pub use hdf5::{hdf5, hdf5_head};
 
 use crate::{Dataset, DatasetError};
 use std::{

@@ -45,6 +45,15 @@ pub fn hdf5(dataset: &Dataset, path: &Path) -> Result<Vec<String>, DatasetError>
     Ok(left_out(dataset, "HDF5 in the layout of ann-benchmarks"))
 }
 
+/// Everything that [`hdf5`] writes before the first number, and how long the whole file is. For the
+/// benchmark of opening, which makes a file of holes.
+#[doc(hidden)]
+pub fn hdf5_head(dataset: &Dataset) -> (Vec<u8>, u64) {
+    let arrays = arrays(dataset);
+    let layout = Layout::new(&arrays, &attributes(dataset), dataset.base.dim());
+    (layout.head, layout.end)
+}
+
 /// One array of the file.
 struct Array<'a> {
     name: &'static str,
@@ -157,6 +166,7 @@ fn attributes(dataset: &Dataset) -> Vec<(&'static str, &'static str)> {
 struct Layout {
     head: Vec<u8>,
     starts: Vec<u64>,
+    end: u64,
 }
 
 impl Layout {
@@ -214,6 +224,6 @@ impl Layout {
         for ((array, &object_at), &start) in arrays.iter().zip(&objects).zip(&starts) {
             place(object_at, &object(array, start));
         }
-        Layout { head, starts }
+        Layout { head, starts, end: at }
     }
 }
