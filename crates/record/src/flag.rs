@@ -44,6 +44,9 @@ pub enum Flag {
     FewSamples,
     /// More ties at rank k than the truth holds.
     TiesBeyondTruth,
+    /// A mark that a newer minor format added.
+    #[serde(other)]
+    Unknown,
 }
 
 impl Flag {
@@ -86,6 +89,9 @@ impl Flag {
             Flag::FewSamples => "Too few samples for the highest percentiles; they are left out.",
             Flag::TiesBeyondTruth => {
                 "More rows tie with the k-th neighbour than the truth lists; ties were judged by recomputed distance."
+            }
+            Flag::Unknown => {
+                "A mark that this version of annvil does not know; a newer one can say what it means."
             }
         }
     }

@@ -16,17 +16,22 @@ mod error;
 mod fields;
 mod flag;
 mod manifest;
+mod mask;
 mod point;
 mod raw;
+mod raw_read;
 mod run_dir;
+mod series;
 
 pub use error::RecordError;
 pub use fields::POINT_FIELDS;
 pub use flag::Flag;
 pub use manifest::{DatasetEntry, EngineEntry, Finding, Manifest, RunSession, Tool, Verdict};
+pub use mask::{mask_address, mask_command};
 pub use point::{BuildFigures, LoadFigures, Phase, Point, SearchFigures, Status};
-pub use raw::{RawPoint, read_raw, write_raw};
+pub use raw::{RAW_COLUMNS, RawPoint, read_raw, write_raw};
 pub use run_dir::{RunDir, RunLock};
+pub use series::{SeriesWriter, read_series};
 
 /// Records of different measurement versions are never charted together. It goes up when a
 /// change makes the same engine on the same machine give other figures.

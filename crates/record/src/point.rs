@@ -15,6 +15,9 @@ pub enum Phase {
     Build,
     /// Queries at one effort.
     Sweep,
+    /// A phase that a newer minor format added.
+    #[serde(other)]
+    Unknown,
 }
 
 /// What became of a point.
@@ -29,6 +32,9 @@ pub enum Status {
     Failed,
     /// Left out on purpose; `reason` says why.
     Skipped,
+    /// A status that a newer minor format added; its figures are not used.
+    #[serde(other)]
+    Unknown,
 }
 
 /// One line of `records.jsonl`. Flat: every figure is a field of the object. A figure that was

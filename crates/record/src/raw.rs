@@ -1,66 +1,68 @@
-//! The raw figures of a point: one row per query sent, in `raw/<key>.parquet`.
+//! The raw figures of a search point: a parquet file with one row per query and repeat, from which
+//! every figure of the point can be recomputed.
 //!
-//! | column | type | meaning |
-//! |---|---|---|
-//! | `repeat` | int32 | window, from 0 |
-//! | `client` | int32 | client thread, from 0 |
-//! | `query` | int32 | number of the query in the data set |
-//! | `due_ns` | int64 | when it was due, from the start of the window (closed loop: when it was sent) |
-//! | `sent_ns` | int64 | when it was sent |
-//! | `done_ns` | int64 | when the answer was there |
-//! | `error` | string, null | why it failed |
-//! | `hits` | int32, null | rows that count for recall |
-//! | `recall` | double, null | its recall |
-//! | `ids` | list of uint64, null | row numbers returned, nearest first; null where it failed |
+//! Each row is complete, so that a reader needs no rule: the ids of an answer stand there even where
+//! another repeat gave the same. Rows lie in the order of query, then repeat; equal answers are then
+//! neighbours, and compression stores them about once.
 
-use crate::RecordError;
+use crate::{RecordError, raw_read, run_dir::write_with};
 use parquet::{
-    basic::{Compression, ZstdLevel},
-    column::{reader::ColumnReaderImpl, writer::ColumnWriterImpl},
+    basic::{Compression, Encoding, ZstdLevel},
     data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type},
     errors::ParquetError,
     file::{
+        metadata::KeyValue,
         properties::WriterProperties,
-        reader::{FileReader, SerializedFileReader},
         writer::{SerializedFileWriter, SerializedRowGroupWriter},
     },
-    schema::{
-        parser::parse_message_type,
-        types::{ColumnDescPtr, SchemaDescriptor},
-    },
+    schema::{parser::parse_message_type, types::ColumnPath},
 };
-use std::{fs::File, path::Path, sync::Arc};
+use std::{io::Write, ops::Range, path::Path, sync::Arc};
 
-const SCHEMA: &str = "message annvil_raw {
-    required int32 repeat; required int32 client; required int32 query;
-    required int64 due_ns; required int64 sent_ns; required int64 done_ns;
+/// The columns of a raw file, in order, as docs/record-format.md describes them.
+pub const RAW_COLUMNS: &[&str] =
+    &["repeat", "client", "query", "due_ns", "sent_ns", "done_ns", "error", "ids", "hits", "recall"];
+
+const SCHEMA: &str = "message raw {
+    required int32 repeat (INTEGER(32, false));
+    required int32 client (INTEGER(32, false));
+    required int32 query (INTEGER(32, false));
+    required int64 due_ns;
+    required int64 sent_ns;
+    required int64 done_ns;
     optional binary error (STRING);
-    optional int32 hits; optional double recall;
-    optional group ids (LIST) { repeated group list { required int64 element (INTEGER(64,false)); } }
+    optional group ids (LIST) { repeated group list { required int64 element (INTEGER(64, false)); } }
+    optional int32 hits (INTEGER(32, false));
+    optional double recall;
 }";
 
-/// One row per query sent, column by column; all columns are of one length.
+/// Rows in a row group.
+const GROUP_ROWS: usize = 1 << 18;
+
+/// The raw figures of a point, column by column; entry i of each belongs to row i. Times count from
+/// the start of the repeat's window.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RawPoint {
-    /// Window.
+    /// Number of the repeat, from 0.
     pub repeat: Vec<u32>,
-    /// Client.
+    /// Client thread, from 0.
     pub client: Vec<u32>,
-    /// Query.
+    /// Row number of the query in its set.
     pub query: Vec<u32>,
-    /// When it was due (ns from the start of the window).
+    /// When the request was due (ns); in a closed loop when it was sent.
     pub due_ns: Vec<u64>,
-    /// When it was sent.
+    /// When it was sent (ns).
     pub sent_ns: Vec<u64>,
-    /// When it was done.
+    /// When the answer was there, or the failure (ns).
     pub done_ns: Vec<u64>,
-    /// Why it failed.
+    /// Kind of error; none where the query was answered.
     pub error: Vec<Option<String>>,
-    /// Rows that count.
+    /// How many of the ids count as hits; none where recall was not computed.
     pub hits: Vec<Option<u32>>,
-    /// Recall.
+    /// Recall of the query; none where it was not computed or no row qualifies.
     pub recall: Vec<Option<f64>>,
-    /// All ids, one answer after the other.
+    /// The ids of all answers, one after the other, in the order of the rows, as returned: row
+    /// numbers of the base.
     pub ids: Vec<u64>,
     /// Where the ids of each row end in `ids`.
     pub ids_end: Vec<usize>,
@@ -77,231 +79,189 @@ impl RawPoint {
         self.query.is_empty()
     }
 
-    /// The ids of row `row`.
+    /// The ids of row `row`, nearest first; empty where there is no answer.
     pub fn ids_of(&self, row: usize) -> &[u64] {
         let start = if row == 0 { 0 } else { self.ids_end[row - 1] };
         &self.ids[start..self.ids_end[row]]
     }
+
+    /// A sentence where the columns do not fit each other.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let rows = self.len();
+        for (name, length) in [
+            ("repeat", self.repeat.len()),
+            ("client", self.client.len()),
+            ("due_ns", self.due_ns.len()),
+            ("sent_ns", self.sent_ns.len()),
+            ("done_ns", self.done_ns.len()),
+            ("error", self.error.len()),
+            ("ids", self.ids_end.len()),
+            ("hits", self.hits.len()),
+            ("recall", self.recall.len()),
+        ] {
+            if length != rows {
+                return Err(format!("column {name} has {length} rows, query has {rows}"));
+            }
+        }
+        let rising = self.ids_end.is_sorted() && self.ids_end.last().copied().unwrap_or(0) == self.ids.len();
+        if !rising {
+            return Err(format!("the ends of the answers do not fit the {} ids", self.ids.len()));
+        }
+        Ok(())
+    }
 }
 
-fn fault(path: &Path, action: &'static str) -> impl Fn(ParquetError) -> RecordError {
-    let path = path.to_owned();
-    move |e| RecordError::Invalid { path: path.clone(), reason: format!("could not be {action}: {e}") }
-}
-
-/// Writes the raw figures of a point: temporary file, sync, rename.
+/// Writes the raw figures of a point: temporary file, sync, rename. The rows may come in any order.
 ///
 /// # Errors
-/// Where the file can't be written.
+/// Where the columns do not fit each other, a time is beyond 2^63 ns, or the file can't be written.
 pub fn write_raw(path: &Path, raw: &RawPoint) -> Result<(), RecordError> {
-    let temporary = path.with_extension("tmp");
-    let file = File::create(&temporary).map_err(RecordError::io("create", &temporary))?;
-    let file = write_to(file, raw).map_err(fault(path, "written"))?;
-    file.sync_all().map_err(RecordError::io("sync", &temporary))?;
-    std::fs::rename(&temporary, path).map_err(RecordError::io("rename", path))
-}
-
-fn write_to(file: File, raw: &RawPoint) -> Result<File, ParquetError> {
-    let schema = Arc::new(parse_message_type(SCHEMA)?);
-    let compression = Compression::ZSTD(ZstdLevel::try_new(1)?);
-    let properties = Arc::new(
-        WriterProperties::builder().set_compression(compression).set_dictionary_enabled(false).build(),
-    );
-    let mut writer = SerializedFileWriter::new(file, schema, properties)?;
-    let mut group = writer.next_row_group()?;
-    for part in [&raw.repeat, &raw.client, &raw.query] {
-        let values: Vec<i32> = part.iter().map(|&v| v as i32).collect();
-        column::<Int32Type>(&mut group, &values, None, None)?;
-    }
-    for part in [&raw.due_ns, &raw.sent_ns, &raw.done_ns] {
-        let values: Vec<i64> = part.iter().map(|&v| v as i64).collect();
-        column::<Int64Type>(&mut group, &values, None, None)?;
-    }
-    let errors = raw.error.iter().map(|e| e.as_deref().map(ByteArray::from));
-    optional::<ByteArrayType>(&mut group, errors)?;
-    optional::<Int32Type>(&mut group, raw.hits.iter().map(|h| h.map(|h| h as i32)))?;
-    optional::<DoubleType>(&mut group, raw.recall.iter().copied())?;
-    lists(&mut group, raw)?;
-    group.close()?;
-    writer.into_inner()
-}
-
-fn column<T: DataType>(
-    group: &mut SerializedRowGroupWriter<'_, File>,
-    values: &[T::T],
-    definition: Option<&[i16]>,
-    repetition: Option<&[i16]>,
-) -> Result<(), ParquetError> {
-    let Some(mut writer) = group.next_column()? else {
-        return Err(ParquetError::General("the schema has fewer columns than are written".into()));
-    };
-    let typed: &mut ColumnWriterImpl<'_, T> = writer.typed::<T>();
-    typed.write_batch(values, definition, repetition)?;
-    writer.close()
-}
-
-fn optional<T: DataType>(
-    group: &mut SerializedRowGroupWriter<'_, File>,
-    values: impl Iterator<Item = Option<T::T>>,
-) -> Result<(), ParquetError> {
-    let (mut present, mut definition) = (Vec::new(), Vec::new());
-    for value in values {
-        definition.push(i16::from(value.is_some()));
-        present.extend(value);
-    }
-    column::<T>(group, &present, Some(&definition), None)
-}
-
-/// The ids: definition 0 where the query failed, 1 where the answer was empty, 2 for an id.
-fn lists(group: &mut SerializedRowGroupWriter<'_, File>, raw: &RawPoint) -> Result<(), ParquetError> {
-    let values: Vec<i64> = raw.ids.iter().map(|&id| id as i64).collect();
-    let mut definition = Vec::with_capacity(values.len() + raw.len());
-    let mut repetition = Vec::with_capacity(values.len() + raw.len());
-    for row in 0..raw.len() {
-        let length = raw.ids_of(row).len();
-        if length == 0 {
-            definition.push(i16::from(raw.error[row].is_none()));
-            repetition.push(0);
+    let invalid = |reason: String| RecordError::Invalid { path: path.to_owned(), reason };
+    raw.check().map_err(&invalid)?;
+    write_with(path, |file| {
+        let mut order: Vec<usize> = (0..raw.len()).collect();
+        order.sort_by_key(|&row| (raw.query[row], raw.repeat[row]));
+        let schema = Arc::new(parse_message_type(SCHEMA).map_err(|e| broken(path, &e))?);
+        let properties = Arc::new(properties().map_err(|e| broken(path, &e))?);
+        let mut writer = SerializedFileWriter::new(file, schema, properties).map_err(|e| broken(path, &e))?;
+        for start in (0..order.len()).step_by(GROUP_ROWS) {
+            let rows = &order[start..order.len().min(start + GROUP_ROWS)];
+            let columns = Rows { raw, rows };
+            columns.write(&mut writer).map_err(|e| broken(path, &e))?;
         }
-        for i in 0..length {
-            definition.push(2);
-            repetition.push(i16::from(i > 0));
-        }
-    }
-    column::<Int64Type>(group, &values, Some(&definition), Some(&repetition))
+        writer.close().map_err(|e| broken(path, &e))?;
+        Ok(())
+    })
 }
 
-/// Reads the raw figures of a point back.
+/// Reads what [`write_raw`] wrote, ordered by query and repeat. Columns that a newer version may have
+/// added are left out.
 ///
 /// # Errors
-/// Where the file is missing or is not what [`write_raw`] writes.
+/// Where the file is missing, damaged, or lacks a column.
 pub fn read_raw(path: &Path) -> Result<RawPoint, RecordError> {
-    let file = File::open(path).map_err(RecordError::io("open", path))?;
-    read_from(file).map_err(fault(path, "read"))
+    raw_read::read(path)
 }
 
-fn read_from(file: File) -> Result<RawPoint, ParquetError> {
-    let reader = SerializedFileReader::new(file)?;
-    let ours = SchemaDescriptor::new(Arc::new(parse_message_type(SCHEMA)?));
-    let theirs = reader.metadata().file_metadata().schema_descr();
-    let shape = |schema: &SchemaDescriptor| -> Vec<_> {
-        let column =
-            |c: &ColumnDescPtr| (c.path().string(), c.physical_type(), c.max_def_level(), c.max_rep_level());
-        schema.columns().iter().map(column).collect()
-    };
-    if shape(theirs) != shape(&ours) {
-        return Err(ParquetError::General("its columns are not those of raw figures".into()));
+fn broken(path: &Path, error: &ParquetError) -> RecordError {
+    let reason = format!("can't be written: {}", error.to_string().replace('\n', " "));
+    RecordError::Invalid { path: path.to_owned(), reason }
+}
+
+fn properties() -> Result<WriterProperties, ParquetError> {
+    let mut properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
+        .set_created_by(concat!("annvil ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_key_value_metadata(Some(vec![KeyValue::new(
+            "annvil.format".to_owned(),
+            format!("{}.{}", crate::FORMAT.0, crate::FORMAT.1),
+        )]));
+    for name in ["due_ns", "sent_ns", "done_ns"] {
+        let path = ColumnPath::from(name);
+        properties = properties
+            .set_column_dictionary_enabled(path.clone(), false)
+            .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
     }
-    let mut raw = RawPoint::default();
-    for at in 0..reader.num_row_groups() {
-        let group = reader.get_row_group(at)?;
-        let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
-        let ints = |column: usize| -> Result<Vec<u32>, ParquetError> {
-            let (values, _, _) = read::<Int32Type>(group.get_column_reader(column)?, rows)?;
-            Ok(values.into_iter().map(|v| v as u32).collect())
+    // Plain ids: a repeated answer is then a repeated run of bytes, which the compression finds.
+    let ids = ColumnPath::new(vec!["ids".into(), "list".into(), "element".into()]);
+    Ok(properties.set_column_dictionary_enabled(ids, false).build())
+}
+
+/// Some rows of a point, in an order.
+struct Rows<'a> {
+    raw: &'a RawPoint,
+    rows: &'a [usize],
+}
+
+impl Rows<'_> {
+    fn write<W: Write + Send>(&self, writer: &mut SerializedFileWriter<W>) -> Result<(), ParquetError> {
+        let raw = self.raw;
+        let mut group = writer.next_row_group()?;
+        self.numbers(&mut group, &raw.repeat)?;
+        self.numbers(&mut group, &raw.client)?;
+        self.numbers(&mut group, &raw.query)?;
+        self.times(&mut group, &raw.due_ns)?;
+        self.times(&mut group, &raw.sent_ns)?;
+        self.times(&mut group, &raw.done_ns)?;
+        self.optional::<ByteArrayType, _>(&mut group, &raw.error, |text: &String| {
+            ByteArray::from(text.as_str())
+        })?;
+        self.ids(&mut group)?;
+        // An unsigned number stands in the file with the same bits.
+        self.optional::<Int32Type, _>(&mut group, &raw.hits, |n: &u32| n.cast_signed())?;
+        self.optional::<DoubleType, _>(&mut group, &raw.recall, |v: &f64| *v)?;
+        group.close().map(drop)
+    }
+
+    fn numbers<W: Write + Send>(
+        &self,
+        group: &mut SerializedRowGroupWriter<'_, W>,
+        values: &[u32],
+    ) -> Result<(), ParquetError> {
+        let values: Vec<i32> = self.rows.iter().map(|&row| values[row].cast_signed()).collect();
+        put::<Int32Type, W>(group, &values, None, None)
+    }
+
+    fn times<W: Write + Send>(
+        &self,
+        group: &mut SerializedRowGroupWriter<'_, W>,
+        values: &[u64],
+    ) -> Result<(), ParquetError> {
+        let time = |&row: &usize| {
+            i64::try_from(values[row])
+                .map_err(|_too_large| ParquetError::General(format!("time {} ns is too large", values[row])))
         };
-        let longs = |column: usize| -> Result<Vec<u64>, ParquetError> {
-            let (values, _, _) = read::<Int64Type>(group.get_column_reader(column)?, rows)?;
-            Ok(values.into_iter().map(|v| v as u64).collect())
-        };
-        raw.repeat.extend(ints(0)?);
-        raw.client.extend(ints(1)?);
-        raw.query.extend(ints(2)?);
-        raw.due_ns.extend(longs(3)?);
-        raw.sent_ns.extend(longs(4)?);
-        raw.done_ns.extend(longs(5)?);
-        let (errors, levels, _) = read::<ByteArrayType>(group.get_column_reader(6)?, rows)?;
-        let text = |e: ByteArray| String::from_utf8_lossy(e.data()).into_owned();
-        raw.error.extend(spread(errors, &levels).map(|e| e.map(text)));
-        let (hits, levels, _) = read::<Int32Type>(group.get_column_reader(7)?, rows)?;
-        raw.hits.extend(spread(hits, &levels).map(|h| h.map(|h| h as u32)));
-        let (recall, levels, _) = read::<DoubleType>(group.get_column_reader(8)?, rows)?;
-        raw.recall.extend(spread(recall, &levels));
-        let (ids, definition, repetition) = read::<Int64Type>(group.get_column_reader(9)?, rows)?;
-        let mut ids = ids.into_iter();
-        for (definition, repetition) in definition.into_iter().zip(repetition) {
-            if repetition == 0 {
-                raw.ids_end.push(raw.ids.len());
-            }
-            if definition == 2 {
-                raw.ids.extend(ids.next().map(|id| id as u64));
-                if let Some(end) = raw.ids_end.last_mut() {
-                    *end = raw.ids.len();
-                }
-            }
+        let values = self.rows.iter().map(time).collect::<Result<Vec<i64>, _>>()?;
+        put::<Int64Type, W>(group, &values, None, None)
+    }
+
+    fn optional<T: DataType, V>(
+        &self,
+        group: &mut SerializedRowGroupWriter<'_, impl Write + Send>,
+        values: &[Option<V>],
+        convert: impl Fn(&V) -> T::T,
+    ) -> Result<(), ParquetError> {
+        let present: Vec<T::T> =
+            self.rows.iter().filter_map(|&row| values[row].as_ref().map(&convert)).collect();
+        let levels: Vec<i16> = self.rows.iter().map(|&row| i16::from(values[row].is_some())).collect();
+        put::<T, _>(group, &present, Some(&levels), None)
+    }
+
+    /// Definition levels: 0 no answer, 1 an empty one, 2 an id. Repetition levels: 0 begins a row.
+    fn ids<W: Write + Send>(&self, group: &mut SerializedRowGroupWriter<'_, W>) -> Result<(), ParquetError> {
+        let (mut values, mut definitions, mut repetitions) = (Vec::new(), Vec::new(), Vec::new());
+        for &row in self.rows {
+            let ids = self.raw.ids_of(row);
+            let first: i16 = match (ids.is_empty(), &self.raw.error[row]) {
+                (false, _) => 2,
+                (true, None) => 1,
+                (true, Some(_)) => 0,
+            };
+            definitions.push(first);
+            repetitions.push(0_i16);
+            let more: Range<usize> = 1..ids.len().max(1);
+            definitions.extend(more.clone().map(|_| 2_i16));
+            repetitions.extend(more.map(|_| 1_i16));
+            values.extend(ids.iter().map(|id| id.cast_signed()));
         }
+        put::<Int64Type, W>(group, &values, Some(&definitions), Some(&repetitions))
     }
-    if raw.ids_end.len() != raw.len() || raw.error.len() != raw.len() {
-        return Err(ParquetError::General("its columns differ in length".into()));
-    }
-    Ok(raw)
 }
 
-/// Values, definition levels and repetition levels of a column.
-type Levels<T> = (Vec<T>, Vec<i16>, Vec<i16>);
-
-fn read<T: DataType>(
-    reader: parquet::column::reader::ColumnReader,
-    rows: usize,
-) -> Result<Levels<T::T>, ParquetError> {
-    let mut typed: ColumnReaderImpl<T> = parquet::column::reader::get_typed_column_reader(reader);
-    let (mut values, mut definition, mut repetition) = (Vec::new(), Vec::new(), Vec::new());
-    let mut left = rows;
-    while left > 0 {
-        let (records, _, _) =
-            typed.read_records(left, Some(&mut definition), Some(&mut repetition), &mut values)?;
-        if records == 0 {
-            return Err(ParquetError::EOF(format!("a column ends {left} rows early")));
-        }
-        left -= records;
-    }
-    Ok((values, definition, repetition))
-}
-
-fn spread<T>(values: Vec<T>, definition: &[i16]) -> impl Iterator<Item = Option<T>> {
-    let mut values = values.into_iter();
-    definition.iter().map(move |&level| if level == 1 { values.next() } else { None })
+/// Writes the next column of the group.
+fn put<T: DataType, W: Write + Send>(
+    group: &mut SerializedRowGroupWriter<'_, W>,
+    values: &[T::T],
+    definitions: Option<&[i16]>,
+    repetitions: Option<&[i16]>,
+) -> Result<(), ParquetError> {
+    let mut column = group
+        .next_column()?
+        .ok_or_else(|| ParquetError::General("more columns than the schema has".to_owned()))?;
+    column.typed::<T>().write_batch(values, definitions, repetitions)?;
+    column.close()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn sample() -> RawPoint {
-        RawPoint {
-            repeat: vec![0, 0, 1, 1],
-            client: vec![0, 1, 0, 1],
-            query: vec![0, 1, 0, 1],
-            due_ns: vec![0, 1, 2, 3],
-            sent_ns: vec![0, 1, 2, u64::from(u32::MAX) * 9],
-            done_ns: vec![5, 6, 7, u64::from(u32::MAX) * 10],
-            error: vec![None, Some("no answer — x".into()), None, None],
-            hits: vec![Some(2), None, Some(0), Some(1)],
-            recall: vec![Some(1.0), None, Some(0.0), Some(0.5)],
-            ids: vec![4, 9, u64::MAX],
-            ids_end: vec![2, 2, 2, 3],
-        }
-    }
-
-    #[test]
-    fn what_is_written_is_read() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("p.parquet");
-        for raw in [sample(), RawPoint::default()] {
-            write_raw(&path, &raw).unwrap();
-            assert_eq!(read_raw(&path).unwrap(), raw);
-        }
-    }
-
-    #[test]
-    fn a_cut_file_is_an_error_that_names_it() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("p.parquet");
-        write_raw(&path, &sample()).unwrap();
-        let bytes = std::fs::read(&path).unwrap();
-        for cut in [0, 3, bytes.len() / 2, bytes.len() - 1] {
-            std::fs::write(&path, &bytes[..cut]).unwrap();
-            assert!(read_raw(&path).unwrap_err().to_string().contains("p.parquet"));
-        }
-    }
-}
+#[path = "raw_tests.rs"]
+mod tests;

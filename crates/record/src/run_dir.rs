@@ -3,7 +3,7 @@
 use crate::{FORMAT, Manifest, Point, RecordError};
 use std::{
     fs::{self, File, OpenOptions},
-    io::Write,
+    io::{BufWriter, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
 };
 
@@ -28,7 +28,7 @@ impl RunDir {
     /// # Errors
     /// Where something stands there already, or it can't be written.
     pub fn create(path: &Path) -> Result<Self, RecordError> {
-        if path.join(MANIFEST).exists() {
+        if [MANIFEST, RECORDS].iter().any(|name| path.join(name).exists()) {
             return Err(RecordError::Invalid {
                 path: path.to_owned(),
                 reason: "holds a run already; go on with --resume, replace it with --force, or choose another --out"
@@ -169,18 +169,28 @@ impl RunDir {
     /// Where it can't be written.
     pub fn append(&self, point: &Point) -> Result<(), RecordError> {
         let path = self.path.join(RECORDS);
-        let mut line = serde_json::to_string(point).map_err(|e| RecordError::Invalid {
+        let unwritable = |e: serde_json::Error| RecordError::Invalid {
             path: path.clone(),
             reason: format!("can't be written: {e}"),
-        })?;
+        };
+        let mut line = serde_json::to_string(point).map_err(unwritable)?;
+        // A figure that is no number would be read back as an error, and spoil the whole file.
+        serde_json::from_str::<Point>(&line).map_err(unwritable)?;
         line.push('\n');
         let mut file = OpenOptions::new()
             .create(true)
+            .read(true)
             .append(true)
             .open(&path)
             .map_err(RecordError::io("open", &path))?;
-        file.write_all(line.as_bytes()).map_err(RecordError::io("write", &path))?;
-        file.sync_data().map_err(RecordError::io("sync", &path))
+        drop_cut_line(&mut file).map_err(RecordError::io("repair", &path))?;
+        let before = file.metadata().map_err(RecordError::io("read", &path))?.len();
+        let written = file.write_all(line.as_bytes()).and_then(|()| file.sync_data());
+        if written.is_err() {
+            // A full disk leaves half a line; take it back so that the file stays whole.
+            let _ = file.set_len(before);
+        }
+        written.map_err(RecordError::io("write", &path))
     }
 
     /// All finished points, in the order in which they were finished. A last line that was cut
@@ -236,11 +246,48 @@ impl RunDir {
     }
 }
 
+/// Removes the end of a file behind its last line end: a line that a kill cut off.
+pub(crate) fn drop_cut_line(file: &mut File) -> std::io::Result<()> {
+    let length = file.metadata()?.len();
+    let mut last = [b'\n'];
+    if length > 0 {
+        file.seek(SeekFrom::Start(length - 1))?;
+        file.read_exact(&mut last)?;
+    }
+    if last == *b"\n" {
+        return Ok(());
+    }
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(0))?;
+    file.read_to_end(&mut bytes)?;
+    let whole = bytes.iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1);
+    file.set_len(whole as u64)
+}
+
 /// Writes a file under a temporary name, syncs it and renames it.
 pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), RecordError> {
-    let temporary = path.with_extension("tmp");
-    let mut file = File::create(&temporary).map_err(RecordError::io("create", &temporary))?;
-    file.write_all(bytes).map_err(RecordError::io("write", &temporary))?;
-    file.sync_all().map_err(RecordError::io("sync", &temporary))?;
-    fs::rename(&temporary, path).map_err(RecordError::io("rename", path))
+    write_with(path, |file| file.write_all(bytes).map_err(RecordError::io("write", path)))
 }
+
+/// [`write_atomically`] of what `fill` writes. Where it fails, nothing is left.
+pub(crate) fn write_with(
+    path: &Path,
+    fill: impl FnOnce(&mut BufWriter<&File>) -> Result<(), RecordError>,
+) -> Result<(), RecordError> {
+    let temporary = path.with_extension("tmp");
+    let file = File::create(&temporary).map_err(RecordError::io("create", &temporary))?;
+    let mut buffer = BufWriter::new(&file);
+    let written = fill(&mut buffer)
+        .and_then(|()| buffer.flush().map_err(RecordError::io("write", &temporary)))
+        .and_then(|()| file.sync_all().map_err(RecordError::io("sync", &temporary)))
+        .and_then(|()| fs::rename(&temporary, path).map_err(RecordError::io("rename", path)));
+    if written.is_err() {
+        // The first error is what counts; a temporary file that stays is overwritten next time.
+        let _ = fs::remove_file(&temporary);
+    }
+    written
+}
+
+#[cfg(test)]
+#[path = "run_dir_tests.rs"]
+mod tests;
