@@ -29,7 +29,8 @@ const NAMED_ROWS: usize = 6;
 pub fn open(path: &Path, options: &OpenOptions) -> Result<Dataset, DatasetError> {
     let mut text = Text::open(path)?;
     let plan = Plan::new(&text, options)?;
-    let limit = options.limit.unwrap_or(usize::MAX);
+    // Line i of a metadata file belongs to row i of the whole set, so the limit comes after it.
+    let limit = options.limit.filter(|_| options.columns.is_none()).unwrap_or(usize::MAX);
     let what = format!("csv {:?} {:?} {limit}", options.id_column, options.vector_column);
     let mut sink = Sink::new(options.cache_dir.as_deref(), &flat::key(&[path], &what)?);
     let mut columns: Vec<(usize, Vec<Option<String>>)> =

@@ -28,7 +28,7 @@ use metadata::{beside, joined, read_columns_of, scalar_labels};
 pub(crate) use metadata::{read_columns_by_row, read_columns_in, read_ids_file};
 pub(crate) use scalars::plain;
 use std::path::{Path, PathBuf};
-use table::{Field, Kind, Shape, Table};
+use table::Table;
 pub(crate) use truth::{Against, TruthTable, read as read_truth};
 use types::{Column, ColumnData, Columns, Ids, Metric, Vectors};
 pub use write::write_parquet;
@@ -46,7 +46,9 @@ const ID: &str = "id";
 /// named by number.
 pub fn open(path: &Path, options: &OpenOptions) -> Result<Dataset, DatasetError> {
     let layout = parts::find(path)?;
-    let base = read_rows(&layout.base, options, options.limit)?;
+    // Line i of a metadata file belongs to row i of the whole set, so the limit comes after it.
+    let whole = options.columns.is_some() || layout.columns.is_some();
+    let base = read_rows(&layout.base, options, options.limit.filter(|_| !whole))?;
     let mut notices = layout.notices.clone();
     notices.extend(base.notices);
     let (mut queries, mut query_ids, mut query_columns) =
@@ -254,13 +256,4 @@ fn name(path: &Path) -> String {
         Some(parent) if general && !parent.is_empty() => parent,
         _ => stem,
     }
-}
-
-/// Whether the parquet file at `path` has a column of vectors (rather than only metadata or truth).
-pub fn has_vectors(path: &Path) -> Result<bool, DatasetError> {
-    let table = Table::open(path)?;
-    let float_list = |f: &Field| {
-        matches!(f.shape, Shape::List { .. }) && matches!(f.kind, Kind::F16 | Kind::F32 | Kind::F64)
-    };
-    Ok(table.fields.iter().any(float_list))
 }

@@ -247,6 +247,27 @@ fn case_77_truth_under_one_filter_is_read_with_the_filter() {
     }
 }
 
+#[test]
+fn a_row_limit_cuts_vectors_and_metadata_alike_and_drops_the_truth() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut set = opened(&own("codec_none"));
+    set.queries = set.base.slice(0..2);
+    let mut truth = types::Truth::new(1);
+    (0..2).for_each(|row| truth.push([types::Neighbour { row, distance: 0.0 }], ROWS as u64));
+    set.truth = Some(truth);
+    parquet::write_parquet(&set, &dir.path().join("set")).unwrap();
+    let lines: String = (0..ROWS).map(|row| format!("{}\n", row * 10)).collect();
+    fs::write(dir.path().join("n.csv"), format!("n\n{lines}")).unwrap();
+    for columns in [None, Some(dir.path().join("n.csv"))] {
+        let options = OpenOptions { limit: Some(7), columns: columns.clone(), ..OpenOptions::default() };
+        let found = dataset::open(&dir.path().join("set"), &options).unwrap();
+        assert_eq!((found.base.rows(), found.ids.clone()), (7, Ids::RowNumbers(7)));
+        assert_eq!(found.columns.map(|c| c.rows()), columns.map(|_| 7));
+        assert!(found.truth.is_none());
+        assert_eq!(found.notices.iter().filter(|n| n.contains("truth")).count(), 1, "{:?}", found.notices);
+    }
+}
+
 fn damaged(bytes: &[u8]) -> Result<Dataset, DatasetError> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("train.parquet");
