@@ -138,7 +138,7 @@ pub fn prepare(source: &str, plan: &Plan, with: &Preparation<'_>) -> Result<Mate
         text: None,
         filters: Filters::None,
         rows: None,
-        truth_hash: truth.as_ref().map(|t| dataset::hash::truth(t)),
+        truth_hash: truth.as_ref().map(dataset::hash::truth),
         truth: truth.map(Arc::new),
     });
     for filter in &plan.filters {
@@ -373,7 +373,7 @@ fn filtered_case(
         text: Some(text.to_owned()),
         filters,
         rows: Some(Arc::new(passing)),
-        truth_hash: truth.as_ref().map(|t| dataset::hash::truth(t)),
+        truth_hash: truth.as_ref().map(dataset::hash::truth),
         truth: truth.map(Arc::new),
     })
 }

@@ -220,12 +220,13 @@ impl<'a> Run<'a> {
         }
         let name = provenance::engine_key(engine);
         let series = memory::record_series(&self.dir, &engine.definition, &name)?;
+        let mut touched = false;
         for build in &builds {
             let mut stand = Stand::new(self, material, engine, build, &version);
             let keys = stand.keys();
             stand.run.plan_keys(keys)?;
             match &opened {
-                Some(opened) => stand.measure(opened)?,
+                Some(opened) => touched |= stand.measure(opened)?,
                 None => {
                     if let Err(error) = &identity {
                         stand.fail_all(error)?;
@@ -234,7 +235,7 @@ impl<'a> Run<'a> {
             }
         }
         drop(series);
-        if let Some(opened) = opened
+        if let Some(opened) = opened.filter(|_| touched)
             && let Err(error) = opened.remove()
         {
             let text =

@@ -97,19 +97,20 @@ impl<'r, 'a, 'm> Stand<'r, 'a, 'm> {
         keys
     }
 
-    /// Measures every point that is not recorded yet.
-    pub(crate) fn measure(&mut self, engine: &Arc<dyn Engine>) -> Result<(), RunnerError> {
+    /// Measures every point that is not recorded yet. Gives whether the engine was touched.
+    pub(crate) fn measure(&mut self, engine: &Arc<dyn Engine>) -> Result<bool, RunnerError> {
         let keys = self.keys();
         let missing = keys.iter().filter(|key| self.run.recorded(key).is_none()).count();
         if missing == 0 {
             keys.iter().for_each(|_| self.run.keep_point());
-            return Ok(());
+            return Ok(false);
         }
         self.rebuilt = missing < keys.len();
         match self.stand_up(engine)? {
-            Some(error) => self.fail_all(&error),
-            None => self.sweep(engine),
+            Some(error) => self.fail_all(&error)?,
+            None => self.sweep(engine)?,
         }
+        Ok(true)
     }
 
     /// Loads and builds. Gives the error that prevents the sweep, if any.

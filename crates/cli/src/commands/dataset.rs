@@ -76,6 +76,10 @@ fn describe(args: &SourceArgs, printer: &Printer) -> anyhow::Result<Outcome> {
 
 fn validate(args: &ValidateArgs, printer: &Printer) -> anyhow::Result<Outcome> {
     let opened = source::open(&args.source.dataset, &args.source.open, printer)?;
+    let path = std::path::Path::new(&args.source.dataset);
+    if dataset::directory::is_directory(path) {
+        dataset::directory::verify(path)?;
+    }
     let mut report = dataset::validate::check(&opened);
     if report.is_valid()
         && let (Some(metric), Some(truth)) = (opened.metric, &opened.truth)

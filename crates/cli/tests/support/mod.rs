@@ -8,33 +8,33 @@ use std::{
 };
 
 /// A scratch folder, and the binary to run in it.
-pub struct Scratch {
+pub(crate) struct Scratch {
     dir: tempfile::TempDir,
 }
 
 /// What a command left behind.
-pub struct Done {
+pub(crate) struct Done {
     /// Exit code; none where a signal ended it.
-    pub code: Option<i32>,
+    pub(crate) code: Option<i32>,
     /// Standard output.
-    pub out: String,
+    pub(crate) out: String,
     /// Standard error.
-    pub err: String,
+    pub(crate) err: String,
 }
 
 impl Scratch {
     /// A new, empty one.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Scratch { dir: tempfile::tempdir().expect("a scratch folder") }
     }
 
     /// Its path.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.dir.path()
     }
 
     /// A command that will run `annvil` here, with a cache of its own.
-    pub fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_annvil"));
         command
             .args(args)
@@ -46,36 +46,36 @@ impl Scratch {
     }
 
     /// Runs `annvil` to its end.
-    pub fn annvil(&self, args: &[&str]) -> Done {
+    pub(crate) fn annvil(&self, args: &[&str]) -> Done {
         done(self.command(args).output().expect("annvil starts"))
     }
 
     /// Runs `annvil` and expects exit code 0.
-    pub fn ok(&self, args: &[&str]) -> Done {
+    pub(crate) fn ok(&self, args: &[&str]) -> Done {
         let done = self.annvil(args);
         assert_eq!(done.code, Some(0), "annvil {args:?}\n{}\n{}", done.out, done.err);
         done
     }
 
     /// The lines of `records.jsonl` of a run directory here.
-    pub fn points(&self, run: &str) -> Vec<serde_json::Value> {
+    pub(crate) fn points(&self, run: &str) -> Vec<serde_json::Value> {
         let text = std::fs::read_to_string(self.path().join(run).join("records.jsonl")).unwrap_or_default();
         text.lines().map(|line| serde_json::from_str(line).expect("a whole line")).collect()
     }
 
     /// The points of one phase.
-    pub fn sweep(&self, run: &str) -> Vec<serde_json::Value> {
+    pub(crate) fn sweep(&self, run: &str) -> Vec<serde_json::Value> {
         self.points(run).into_iter().filter(|p| p["phase"] == "sweep").collect()
     }
 
     /// The manifest of a run directory here.
-    pub fn manifest(&self, run: &str) -> serde_json::Value {
+    pub(crate) fn manifest(&self, run: &str) -> serde_json::Value {
         let text = std::fs::read_to_string(self.path().join(run).join("manifest.json")).expect("a manifest");
         serde_json::from_str(&text).expect("a whole manifest")
     }
 
     /// Writes a file here.
-    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path().join(name);
         std::fs::write(&path, text).expect("a scratch file");
         path
@@ -83,7 +83,7 @@ impl Scratch {
 }
 
 /// What a finished process left.
-pub fn done(output: Output) -> Done {
+pub(crate) fn done(output: Output) -> Done {
     Done {
         code: output.status.code(),
         out: String::from_utf8(output.stdout).expect("UTF-8 on standard output"),
@@ -92,10 +92,22 @@ pub fn done(output: Output) -> Done {
 }
 
 /// A small run of fake engines on the first rows of the built-in set: the words of a command line.
-pub fn fake_run<'a>(engine: &'a str, out: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+pub(crate) fn fake_run<'a>(engine: &'a str, out: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let mut words = vec![
-        "run", "--engine", engine, "--out", out, "--limit", "300", "--repeats", "2", "--warmup", "10",
-        "--min-window", "1ms", "--no-report",
+        "run",
+        "--engine",
+        engine,
+        "--out",
+        out,
+        "--limit",
+        "300",
+        "--repeats",
+        "2",
+        "--warmup",
+        "10",
+        "--min-window",
+        "1ms",
+        "--no-report",
     ];
     words.extend_from_slice(more);
     words
@@ -103,14 +115,14 @@ pub fn fake_run<'a>(engine: &'a str, out: &'a str, more: &[&'a str]) -> Vec<&'a 
 
 /// A fixture file of cases.md; none (with a word why) where the fixtures are not made, but in CI
 /// that is a failure.
-pub fn fixture(name: &str) -> Option<PathBuf> {
+pub(crate) fn fixture(name: &str) -> Option<PathBuf> {
     let folder = std::env::var_os("ANNVIL_FIXTURES")
         .map_or_else(|| workspace().join("target/fixtures/fx"), PathBuf::from);
     needed(folder.join(name), "run cargo xtask test, which makes the fixtures")
 }
 
 /// A file of the shared development data, likewise.
-pub fn shared_data(name: &str) -> Option<PathBuf> {
+pub(crate) fn shared_data(name: &str) -> Option<PathBuf> {
     needed(workspace().join("../shared/data").join(name), "the development data is not beside the project")
 }
 
@@ -129,6 +141,6 @@ fn needed(path: PathBuf, hint: &str) -> Option<PathBuf> {
 }
 
 /// The folder of the workspace.
-pub fn workspace() -> PathBuf {
+pub(crate) fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
