@@ -24,6 +24,7 @@ pub mod hash;
 mod hdf5;
 mod hdf5_attrs;
 mod hdf5_raw;
+mod hdf5_types;
 mod lzf;
 mod mapping;
 mod model;

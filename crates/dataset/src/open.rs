@@ -87,7 +87,7 @@ fn plain(path: &Path, format: Format, options: &OpenOptions) -> Result<Dataset, 
         set_queries(&mut dataset, &queries, options)?;
         if let Some(truth) = beside.truth.filter(|_| options.truth.is_none() && options.limit.is_none()) {
             dataset.notices.push(format!("truth is that of {}", truth.display()));
-            set_truth(&mut dataset, &truth, options)?;
+            set_truth(&mut dataset, &truth, None, options)?;
         }
     }
     Ok(dataset)
@@ -100,6 +100,7 @@ fn complete(
     options: &OpenOptions,
     self_contained: bool,
 ) -> Result<(), DatasetError> {
+    let mut query_ids = None;
     if let Some(queries) = &options.queries {
         if dataset.truth.take().is_some() || !dataset.filtered.is_empty() {
             let notice = "the truth of the data set is left out: it is that of its own queries";
@@ -107,7 +108,7 @@ fn complete(
         }
         dataset.filtered.clear();
         dataset.query_columns = None;
-        set_queries(dataset, queries, options)?;
+        query_ids = set_queries(dataset, queries, options)?;
     }
     if let Some(columns) = &options.columns {
         // Read before the limit: line i of a metadata file belongs to row i of the whole set.
@@ -118,7 +119,7 @@ fn complete(
     }
     tidy::limit(dataset, options);
     if let Some(truth) = &options.truth {
-        set_truth(dataset, truth, options)?;
+        set_truth(dataset, truth, query_ids.as_ref(), options)?;
     }
     if let Some(metric) = options.metric {
         dataset.metric = Some(metric);
@@ -148,8 +149,13 @@ fn hash_key(path: &Path, options: &OpenOptions) -> Option<String> {
     flat::key(&sources, &what).ok()
 }
 
-fn set_queries(dataset: &mut Dataset, path: &Path, options: &OpenOptions) -> Result<(), DatasetError> {
-    let (queries, notices) = read_queries(path, options)?;
+/// Takes the queries of a file; returns their ids, by which a truth may name them.
+fn set_queries(
+    dataset: &mut Dataset,
+    path: &Path,
+    options: &OpenOptions,
+) -> Result<Option<Ids>, DatasetError> {
+    let Queries { vectors: queries, ids, columns, notices } = read_queries(path, options)?;
     if queries.dim() != dataset.base.dim() {
         let reason = format!(
             "the queries have {} components, the base has {}: they do not belong together",
@@ -159,13 +165,22 @@ fn set_queries(dataset: &mut Dataset, path: &Path, options: &OpenOptions) -> Res
         return Err(DatasetError::invalid(path, reason));
     }
     dataset.queries = queries;
+    dataset.query_columns = columns;
     dataset.notices.extend(notices);
-    Ok(())
+    Ok(ids)
 }
 
-fn read_queries(path: &Path, options: &OpenOptions) -> Result<(Vectors, Vec<String>), DatasetError> {
+/// What a file of queries may hold.
+struct Queries {
+    vectors: Vectors,
+    ids: Option<Ids>,
+    columns: Option<Columns>,
+    notices: Vec<String>,
+}
+
+fn read_queries(path: &Path, options: &OpenOptions) -> Result<Queries, DatasetError> {
     let own = OpenOptions {
-        id_column: None,
+        metric: options.metric,
         vector_column: options.vector_column.clone(),
         cache_dir: options.cache_dir.clone(),
         ..OpenOptions::default()
@@ -177,20 +192,35 @@ fn read_queries(path: &Path, options: &OpenOptions) -> Result<(Vectors, Vec<Stri
         Format::BigAnn(stored) => bigann::vectors(path, stored, "queries", None, &own)?,
         Format::Parquet => {
             let rows = parquet::read_rows(&[path.to_owned()], &own, None)?;
-            return Ok((rows.vectors, rows.notices));
+            return Ok(Queries {
+                vectors: rows.vectors,
+                ids: Some(rows.ids),
+                columns: rows.columns,
+                notices: rows.notices,
+            });
         }
         Format::Csv => {
             let found = csv::open(path, &own)?;
-            return Ok((found.base, found.notices));
+            return Ok(Queries {
+                vectors: found.base,
+                ids: Some(found.ids),
+                columns: found.columns,
+                notices: found.notices,
+            });
         }
         Format::Directory | Format::KnnTruth => {
             return Err(DatasetError::invalid(path, "queries are a file of vectors, this is none"));
         }
     };
-    Ok((flat.vectors, flat.notices))
+    Ok(Queries { vectors: flat.vectors, ids: None, columns: None, notices: flat.notices })
 }
 
-fn set_truth(dataset: &mut Dataset, path: &Path, options: &OpenOptions) -> Result<(), DatasetError> {
+fn set_truth(
+    dataset: &mut Dataset,
+    path: &Path,
+    query_ids: Option<&Ids>,
+    options: &OpenOptions,
+) -> Result<(), DatasetError> {
     if dataset.queries.rows() == 0 {
         let reason = "truth without queries; name the file of the queries too";
         return Err(DatasetError::invalid(path, reason));
@@ -206,7 +236,7 @@ fn set_truth(dataset: &mut Dataset, path: &Path, options: &OpenOptions) -> Resul
         Format::Parquet => {
             let by = parquet::Against {
                 ids: &dataset.ids,
-                query_ids: None,
+                query_ids,
                 queries: dataset.queries.rows(),
                 columns: dataset.columns.as_ref(),
             };

@@ -233,3 +233,22 @@ fn the_shared_sets_open_with_their_truth_and_columns() {
         }
     }
 }
+
+#[test]
+fn case_40_base_queries_and_truth_in_three_parquet_files_with_ids_of_their_own() {
+    let Some(base) = common::fixture("F15_ids_from_1000.parquet") else { return };
+    let (queries, truth) =
+        (base.with_file_name("F15_test.parquet"), base.with_file_name("F15_neighbors.parquet"));
+    let set = open(&base, &with_truth(&queries, &truth)).unwrap();
+    let truth = set.truth.as_ref().unwrap();
+    assert_eq!((set.queries.rows(), truth.queries(), truth.depth()), (5, 5, 20));
+    let distance = |query: usize, row: usize| -> f32 {
+        set.queries.row(query).iter().zip(set.base.row(row).iter()).map(|(a, b)| (a - b).powi(2)).sum()
+    };
+    for query in 0..5 {
+        let listed: Vec<f32> = truth.of(query).iter().map(|n| distance(query, n.row as usize)).collect();
+        assert!(listed.is_sorted(), "query {query}: {listed:?}");
+        let nearest = (0..200).map(|row| distance(query, row)).fold(f32::MAX, f32::min);
+        assert_eq!(listed[0], nearest);
+    }
+}
