@@ -114,11 +114,13 @@ pub(super) fn effort(subject: &Subject<'_>) -> Verdict {
     if last < least {
         return failed(format!("recall {last:.3} at {name} = {high}; {least:.3} is the least"));
     }
-    if last < first {
+    // Under quantization a lucky miss can be worth a little.
+    if last < first - 0.02 {
         return failed(format!("recall falls from {first:.3} at {name} = {low} to {last:.3} at {high}"));
     }
-    // A floor below 0.9 is set for coarse quantization, where more effort has nothing to find.
-    if last == first && last < 0.999 && least >= 0.9 {
+    // Quantization alone keeps a small table's recall a little below 1 at every effort, and a floor
+    // below 0.9 is set where it keeps it far below.
+    if last == first && last < 0.97 && least >= 0.9 {
         return failed(format!("recall stays {last:.3} from {name} = {low} to {high}"));
     }
     Ok(())

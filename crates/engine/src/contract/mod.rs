@@ -2,7 +2,8 @@
 //! answers compared with the suite's own exact scan (`reference`).
 //!
 //! `annvil engine check` runs it against a live engine; every engine's tests run it too. It makes
-//! and removes one table of its own. It has no clock: waiting is counted in polls.
+//! and removes one table of its own. It has no clock: waiting is counted in polls, and a call that
+//! never returns is for the caller to bound.
 
 mod answers;
 mod changes;

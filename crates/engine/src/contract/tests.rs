@@ -75,6 +75,7 @@ fn every_misbehaviour_is_caught_by_name() {
         ("reply = 'reversed'", "order"),
         ("reply = 'reversed'", "nearest_is_itself"),
         ("effort_recall = true\nignore_effort = true", "effort"),
+        ("effort_recall = true\nignore_effort = true\neffort_half = 0.06", "effort"),
         ("answers = 'arbitrary'", "effort"),
         ("explain = 'scan'", "index_used"),
         ("explain = 'none'", "index_used"),

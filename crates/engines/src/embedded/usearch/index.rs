@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use types::RowSet;
 use usearch::{Index, IndexOptions, ScalarKind, b1x8};
 
-/// Rows that a build thread takes at a time; also how often it looks whether to stop.
+/// Rows that a build thread takes at a time.
 const BLOCK: usize = 64;
 
 /// What a session without an effort gets: the library's own default.
@@ -66,14 +66,15 @@ impl Graph {
                 if start >= owners.len() || failing.load(Ordering::Relaxed) {
                     return Ok(());
                 }
-                if control.stopped() {
-                    return Err(EngineError::new(ErrorKind::Stopped, "usearch: build stopped"));
-                }
                 let mut added = 0;
                 for (key, owner) in owners.iter().enumerate().skip(start).take(BLOCK) {
                     let Some(segment) = owner.map(|owner| &table.segments()[owner as usize]) else {
                         continue;
                     };
+                    // For each row: one of many dimensions under a high effort takes milliseconds.
+                    if control.stopped() {
+                        return Err(EngineError::new(ErrorKind::Stopped, "usearch: build stopped"));
+                    }
                     // Owned by the segment, so not before its start.
                     let row = key - segment.keys.start as usize;
                     self.add(key as u64, &self.form.row(&segment.vectors, row, &mut floats, &mut bytes))?;
