@@ -70,7 +70,7 @@ pub(crate) struct OpenArgs {
     /// Name of the column with true neighbours (parquet)
     #[arg(long, value_name = "NAME")]
     pub(crate) truth_column: Option<String>,
-    /// Leave out rows with NaN or infinity instead of refusing the set
+    /// Leave out rows with NaN or infinity (under cosine also zero rows) instead of refusing the set
     #[arg(long)]
     pub(crate) drop_bad_rows: bool,
     /// Where computed truth and flat copies are kept

@@ -52,7 +52,7 @@ pub(crate) fn run(args: &TruthArgs, printer: &Printer) -> anyhow::Result<Outcome
             value["compare"] = compared;
         }
         if let Some(out) = &out {
-            out.write(&opened, &found, metric)?;
+            out.write(&opened, &found, &provenance(&opened, &found, metric, filter.as_deref()), metric)?;
         }
         lines.push(text(&value));
         values.push(value);
@@ -156,7 +156,19 @@ impl<'a> OutFile<'a> {
         Ok(OutFile { path, format })
     }
 
-    fn write(&self, dataset: &Dataset, truth: &Truth, metric: Metric) -> anyhow::Result<()> {
+    /// Formats without room for where the truth comes from get a file beside them that says it.
+    fn write(
+        &self,
+        dataset: &Dataset,
+        truth: &Truth,
+        provenance: &Value,
+        metric: Metric,
+    ) -> anyhow::Result<()> {
+        if self.format != "json" {
+            let mut beside = self.path.as_os_str().to_owned();
+            beside.push(".json");
+            write_whole(Path::new(&beside), &serde_json::to_vec_pretty(provenance)?)?;
+        }
         match self.format {
             "ibin" => {
                 let temporary = self.path.with_extension("tmp");
@@ -168,13 +180,23 @@ impl<'a> OutFile<'a> {
                 (whole.truth, whole.metric) = (Some(truth.clone()), Some(metric));
                 dataset::write::hdf5(&whole, self.path)?;
             }
-            _ => write_json(truth, self.path)?,
+            _ => write_json(truth, provenance, self.path)?,
         }
         Ok(())
     }
 }
 
-fn write_json(truth: &Truth, path: &Path) -> anyhow::Result<()> {
+/// What a truth is of, and how it was made: enough to tell whether it fits a data set.
+fn provenance(dataset: &Dataset, truth: &Truth, metric: Metric, filter: Option<&str>) -> Value {
+    let hashes = dataset.hashes();
+    json!({
+        "metric": metric, "k": truth.depth(), "filter": filter, "method": "exact search in float64",
+        "tool": format!("annvil {}", env!("CARGO_PKG_VERSION")), "base_hash": hashes.base,
+        "queries_hash": hashes.queries, "columns_hash": filter.and(hashes.columns.as_ref()),
+    })
+}
+
+fn write_json(truth: &Truth, provenance: &Value, path: &Path) -> anyhow::Result<()> {
     let lists: Vec<Value> = (0..truth.queries())
         .map(|query| {
             let rows: Vec<u32> = truth.of(query).iter().map(|n| n.row).collect();
@@ -182,8 +204,15 @@ fn write_json(truth: &Truth, path: &Path) -> anyhow::Result<()> {
             json!({ "query": query, "matching": truth.matching(query), "rows": rows, "distances": distances })
         })
         .collect();
+    let mut whole = provenance.clone();
+    whole["lists"] = json!(lists);
+    write_whole(path, &serde_json::to_vec(&whole)?)
+}
+
+/// Writes a file that is there whole or not at all.
+fn write_whole(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let temporary = path.with_extension("tmp");
-    std::fs::write(&temporary, serde_json::to_vec(&lists)?)?;
+    std::fs::write(&temporary, bytes)?;
     std::fs::rename(&temporary, path)?;
     Ok(())
 }

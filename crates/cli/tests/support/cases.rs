@@ -7,11 +7,11 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// Options of a run that is as short as a run can be.
-pub const SHORT: [&str; 8] =
+pub(crate) const SHORT: [&str; 8] =
     ["--repeats", "2", "--warmup", "5", "--min-window", "1ms", "--no-report", "--quiet"];
 
 /// The words of a run into `out`, short.
-pub fn run_words<'a>(engine: &'a str, out: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+pub(crate) fn run_words<'a>(engine: &'a str, out: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let mut words = vec!["run", "--engine", engine, "--out", out];
     words.extend(SHORT);
     words.extend_from_slice(more);
@@ -20,7 +20,7 @@ pub fn run_words<'a>(engine: &'a str, out: &'a str, more: &[&'a str]) -> Vec<&'a
 
 /// Runs `annvil` and expects a refusal: exit code 2, nothing on standard output, one line on
 /// standard error that holds all of `parts`, and no run directory.
-pub fn refused(s: &Scratch, args: &[&str], parts: &[&str]) -> Done {
+pub(crate) fn refused(s: &Scratch, args: &[&str], parts: &[&str]) -> Done {
     let done = s.annvil(args);
     assert_eq!(done.code, Some(2), "{args:?}\n{}\n{}", done.out, done.err);
     assert_eq!(done.out, "", "{args:?}");
@@ -38,7 +38,7 @@ pub fn refused(s: &Scratch, args: &[&str], parts: &[&str]) -> Done {
 }
 
 /// Refused by `annvil run`, into the directory `r`.
-pub fn run_refused(s: &Scratch, dataset: &Path, more: &[&str], parts: &[&str]) -> Done {
+pub(crate) fn run_refused(s: &Scratch, dataset: &Path, more: &[&str], parts: &[&str]) -> Done {
     let path = text(dataset);
     let mut args = run_words("flat", "r", &["--dataset", &path]);
     args.extend_from_slice(more);
@@ -46,7 +46,7 @@ pub fn run_refused(s: &Scratch, dataset: &Path, more: &[&str], parts: &[&str]) -
 }
 
 /// Runs the exact control on a data set into `r` and expects recall 1.0, exactly, by every rule.
-pub fn control(s: &Scratch, dataset: &Path, more: &[&str]) -> Value {
+pub(crate) fn control(s: &Scratch, dataset: &Path, more: &[&str]) -> Value {
     let path = text(dataset);
     let mut args = run_words("flat", "r", &["--dataset", &path, "--force"]);
     args.extend_from_slice(more);
@@ -62,7 +62,7 @@ pub fn control(s: &Scratch, dataset: &Path, more: &[&str]) -> Value {
 }
 
 /// Runs `fake` with options on a data set into `r`: exit code, and the points of the sweep.
-pub fn fake(s: &Scratch, options: &str, more: &[&str]) -> (Done, Vec<Value>) {
+pub(crate) fn fake(s: &Scratch, options: &str, more: &[&str]) -> (Done, Vec<Value>) {
     let engine = if options.is_empty() { "fake".to_owned() } else { format!("fake:{options}") };
     let mut args = run_words(&engine, "r", &["--force"]);
     args.extend_from_slice(more);
@@ -74,22 +74,22 @@ pub fn fake(s: &Scratch, options: &str, more: &[&str]) -> (Done, Vec<Value>) {
 }
 
 /// Whether a point has a mark.
-pub fn has_flag(point: &Value, flag: &str) -> bool {
+pub(crate) fn has_flag(point: &Value, flag: &str) -> bool {
     point["flags"].as_array().is_some_and(|flags| flags.iter().any(|f| f == flag))
 }
 
 /// The findings of a run's verdict, as one text.
-pub fn findings(s: &Scratch, run: &str) -> String {
+pub(crate) fn findings(s: &Scratch, run: &str) -> String {
     s.manifest(run)["verdict"]["findings"].to_string()
 }
 
 /// JSON of standard output.
-pub fn json(done: &Done) -> Value {
+pub(crate) fn json(done: &Done) -> Value {
     serde_json::from_str(&done.out).unwrap_or_else(|e| panic!("{e}: {}", done.out))
 }
 
 /// `annvil dataset describe --json`.
-pub fn described(s: &Scratch, dataset: &Path, more: &[&str]) -> Value {
+pub(crate) fn described(s: &Scratch, dataset: &Path, more: &[&str]) -> Value {
     let path = text(dataset);
     let mut args = vec!["dataset", "describe", &path, "--json"];
     args.extend_from_slice(more);
@@ -97,7 +97,7 @@ pub fn described(s: &Scratch, dataset: &Path, more: &[&str]) -> Value {
 }
 
 /// `annvil dataset validate --json`: exit code and what it says.
-pub fn validated(s: &Scratch, dataset: &Path, more: &[&str]) -> (Option<i32>, Value) {
+pub(crate) fn validated(s: &Scratch, dataset: &Path, more: &[&str]) -> (Option<i32>, Value) {
     let path = text(dataset);
     let mut args = vec!["dataset", "validate", &path, "--json"];
     args.extend_from_slice(more);
@@ -106,12 +106,12 @@ pub fn validated(s: &Scratch, dataset: &Path, more: &[&str]) -> (Option<i32>, Va
 }
 
 /// A path as text.
-pub fn text(path: &Path) -> String {
+pub(crate) fn text(path: &Path) -> String {
     path.to_str().expect("a path in UTF-8").to_owned()
 }
 
 /// A small data set made here by `annvil dataset generate`: `rows` x 8, with columns.
-pub fn generated(s: &Scratch, name: &str, rows: usize, queries: usize, metric: &str) -> PathBuf {
+pub(crate) fn generated(s: &Scratch, name: &str, rows: usize, queries: usize, metric: &str) -> PathBuf {
     let (rows, queries) = (rows.to_string(), queries.to_string());
     s.ok(&[
         "dataset",
@@ -134,7 +134,7 @@ pub fn generated(s: &Scratch, name: &str, rows: usize, queries: usize, metric: &
 }
 
 /// Evenly scattered numbers, the same on every machine.
-pub fn numbers(count: usize, seed: u64) -> Vec<f32> {
+pub(crate) fn numbers(count: usize, seed: u64) -> Vec<f32> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     (0..count)
         .map(|_| {
@@ -145,7 +145,7 @@ pub fn numbers(count: usize, seed: u64) -> Vec<f32> {
 }
 
 /// Writes an fbin file of rows of `dim`.
-pub fn fbin(path: &Path, values: &[f32], dim: usize) {
+pub(crate) fn fbin(path: &Path, values: &[f32], dim: usize) {
     let mut bytes = Vec::new();
     bytes.extend(u32::try_from(values.len() / dim).expect("few rows").to_le_bytes());
     bytes.extend(u32::try_from(dim).expect("few components").to_le_bytes());
@@ -154,7 +154,7 @@ pub fn fbin(path: &Path, values: &[f32], dim: usize) {
 }
 
 /// Writes true neighbours as big-ann has them: rows without distances.
-pub fn ibin(path: &Path, lists: &[Vec<u32>]) {
+pub(crate) fn ibin(path: &Path, lists: &[Vec<u32>]) {
     let k = lists.first().map_or(10, Vec::len);
     let mut bytes = Vec::new();
     bytes.extend(u32::try_from(lists.len()).expect("few lists").to_le_bytes());
@@ -164,7 +164,7 @@ pub fn ibin(path: &Path, lists: &[Vec<u32>]) {
 }
 
 /// Writes an npy file of float32.
-pub fn npy(path: &Path, values: &[f32], dim: usize) {
+pub(crate) fn npy(path: &Path, values: &[f32], dim: usize) {
     let shape = format!("({}, {dim})", values.len() / dim);
     let mut header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}");
     while !(10 + header.len() + 1).is_multiple_of(64) {
@@ -179,7 +179,7 @@ pub fn npy(path: &Path, values: &[f32], dim: usize) {
 }
 
 /// The k nearest rows by L2 of each query, in float64.
-pub fn nearest(base: &[f32], queries: &[f32], dim: usize, k: usize) -> Vec<Vec<u32>> {
+pub(crate) fn nearest(base: &[f32], queries: &[f32], dim: usize, k: usize) -> Vec<Vec<u32>> {
     let list = |query: &[f32]| {
         let mut rows: Vec<(f64, u32)> = base
             .chunks(dim)
