@@ -54,8 +54,14 @@ pub(crate) fn page(
             }
         })
         .collect();
-    let each =
-        |table: fn(&Comparison<'_>) -> Table| value(comparisons.iter().map(table).collect::<Vec<Table>>());
+    let floors: Vec<Table> = comparisons.iter().map(floors::wide).collect();
+    let sweeps: Vec<Value> = comparisons
+        .iter()
+        .map(|comparison| {
+            let table = sweep::table(comparison);
+            context! { title => &table.title, count => table.rows.len(), parts => value(table.split(1)) }
+        })
+        .collect();
     Ok(environment.get_template("report.html")?.render(context! {
         name => &m.name,
         date => &m.created_at,
@@ -64,9 +70,9 @@ pub(crate) fn page(
         reasons,
         verdict_class => verdict.to_lowercase().replace(' ', "-"),
         setup => value(setup::table(view)),
-        floors => each(floors::wide),
+        floors => value(floors),
         loading => value(loading::table(view)),
-        sweeps => each(sweep::table),
+        sweeps,
         invalid => value(invalid::table(view)),
         checklist => value(checklist::table(view, comparisons)),
         charts => drawings,
@@ -94,3 +100,7 @@ fn embedded(charts: &[ChartData]) -> String {
 fn value(data: impl Serialize) -> Value {
     Value::from(Serde(data))
 }
+
+#[cfg(test)]
+#[path = "browser_tests.rs"]
+mod browser_tests;

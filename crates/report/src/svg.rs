@@ -92,9 +92,10 @@ impl Axes {
         ticks
     }
 
-    /// Throughput ticks: 1, 2 and 5 times powers of ten, or powers of ten only where many.
+    /// Throughput ticks: 1, 2 and 5 times powers of ten, or powers of ten only where that is too close.
     fn y_ticks(&self) -> Vec<f64> {
-        let steps: &[f64] = if self.high - self.low > 3.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+        let decade = (self.bottom - self.top) / (self.high - self.low);
+        let steps: &[f64] = if decade < 90.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
         let (first, last) = (self.low.floor() as i32, self.high.ceil() as i32);
         (first..=last)
             .flat_map(|power| steps.iter().map(move |step| step * 10f64.powi(power)))
@@ -299,3 +300,7 @@ pub(crate) fn escape(text: &str) -> String {
     }
     out
 }
+
+#[cfg(test)]
+#[path = "svg_tests.rs"]
+mod tests;

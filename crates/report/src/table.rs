@@ -28,6 +28,8 @@ pub struct Column {
     pub numeric: bool,
     /// Left out where there is little room (the terminal).
     pub detail: bool,
+    /// Long texts, which may be broken into lines; other columns never are.
+    pub wraps: bool,
 }
 
 /// A cell.
@@ -93,15 +95,17 @@ impl Cell {
 
 impl Table {
     /// An empty table. Columns are (heading, name in CSV); a heading that starts with `>` is
-    /// numeric, one that ends with `?` is left out where there is little room.
+    /// numeric, one with `~` may be broken into lines, one that ends with `?` is left out where
+    /// there is little room.
     pub(crate) fn new(name: &str, title: impl Into<String>, columns: &[(&str, &str)]) -> Self {
         let columns = columns
             .iter()
             .map(|(title, key)| Column {
-                title: title.trim_start_matches('>').trim_end_matches('?').to_owned(),
+                title: title.trim_start_matches(['>', '~']).trim_end_matches('?').to_owned(),
                 key: (*key).to_owned(),
                 numeric: title.starts_with('>'),
                 detail: title.ends_with('?'),
+                wraps: title.starts_with('~'),
             })
             .collect();
         Table { name: name.to_owned(), title: title.into(), columns, rows: Vec::new(), footnotes: Vec::new() }

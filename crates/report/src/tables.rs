@@ -33,3 +33,6 @@ fn flag_names(point: &Point) -> Cell {
 pub(crate) fn numbered(name: &str, at: usize, of: usize) -> String {
     if of > 1 { format!("{name}-{}", at + 1) } else { name.to_owned() }
 }
+
+#[cfg(test)]
+mod tests;

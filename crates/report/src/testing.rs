@@ -140,7 +140,8 @@ pub(crate) fn realistic() -> (Manifest, Vec<Point>) {
     }
     b.failed("A Database With A Long Name", slow, 1600, "out of memory at limit 2.0 GiB (killed, signal 9)");
     let no_recall = b.sweep("A Database With A Long Name", slow, Some(1200), 0.9, 60.0);
-    no_recall.search.recall = None;
+    let s = &mut no_recall.search;
+    (s.recall, s.recall_p5, s.recall_min, s.recall_low, s.recall_high, s.id_overlap) = Default::default();
     no_recall.flags = vec![Flag::NoRecall];
     (manifest(), b.points)
 }

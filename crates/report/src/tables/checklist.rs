@@ -14,7 +14,7 @@ pub(crate) fn table(view: &View<'_>, comparisons: &[Comparison<'_>]) -> Table {
     let mut table = Table::new(
         "checklist",
         "Checklist",
-        &[("question", "question"), ("answer", "answer"), ("rests on", "rests_on")],
+        &[("question", "question"), ("answer", "answer"), ("~rests on", "rests_on")],
     );
     let points: Vec<&Point> = view.of(Phase::Sweep).filter(|p| view::usable(p)).collect();
     let rows = [

@@ -14,7 +14,7 @@ use types::{stats, units};
 pub(crate) fn wide(comparison: &Comparison<'_>) -> Table {
     let titles: Vec<String> = FLOORS.iter().map(|floor| format!(">recall ≥ {floor:.2}")).collect();
     let keys: Vec<String> = FLOORS.iter().map(|floor| format!("queries_per_second_at_{floor:.2}")).collect();
-    let mut columns = vec![("engine and build", "engine_build")];
+    let mut columns = vec![("~engine and build", "engine_build")];
     columns.extend(titles.iter().zip(&keys).map(|(title, key)| (title.as_str(), key.as_str())));
     let heading = format!("Best throughput (queries/s) by recall: {}", comparison.title);
     let mut table = Table::new("best-throughput", heading, &columns);

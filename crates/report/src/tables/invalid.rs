@@ -13,7 +13,7 @@ pub(crate) fn table(view: &View<'_>) -> Table {
     let mut table = Table::new(
         "not-valid",
         "What is not valid, and what to know",
-        &[("what", "what"), ("where", "where"), ("why", "why")],
+        &[("what", "what"), ("~where", "where"), ("~why", "why")],
     );
     for finding in view.manifest.verdict.iter().flat_map(|v| &v.findings) {
         let what = if finding.fatal { "run not valid" } else { "note" };

@@ -17,7 +17,7 @@ pub(crate) fn table(view: &View<'_>) -> Table {
         "loading",
         "Loading and building",
         &[
-            ("engine and build", "engine_build"),
+            ("~engine and build", "engine_build"),
             ("dataset?", "dataset"),
             ("index", "index_kind_read"),
             (">load", "load_s"),
@@ -81,11 +81,11 @@ fn row(table: &mut Table, load: Option<&Point>, build: Option<&Point>) -> Option
         build_cell = build_cell
             .note(table.footnote("The index is built while rows are inserted; the load holds most of it."));
     }
-    let mut peak = bytes(built.and_then(|b| b.memory_peak_bytes));
+    let peak = bytes(built.and_then(|b| b.memory_peak_bytes));
     if !peak.raw.is_empty() {
-        peak = peak.note(table.footnote(
-            "Anonymous memory of the engine's process; for an embedded engine that is annvil's own process, its data included.",
-        ));
+        table.footnote(
+            "Peak memory is anonymous memory of the engine's process; for an embedded engine that is annvil's own process, its data included.",
+        );
     }
     Some(vec![
         label,

@@ -12,7 +12,7 @@ use types::units;
 /// Rows of (item, value).
 pub(crate) fn table(view: &View<'_>) -> Table {
     let m = view.manifest;
-    let mut table = Table::new("set-up", "Set-up", &[("", "item"), ("", "value")]);
+    let mut table = Table::new("set-up", "Set-up", &[("", "item"), ("~", "value")]);
     let mut add = |item: &str, value: String| table.rows.push(vec![Cell::text(item), Cell::text(value)]);
     add("run", m.name.clone());
     add("date", m.created_at.clone());

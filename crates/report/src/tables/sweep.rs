@@ -15,7 +15,7 @@ pub(crate) fn table(comparison: &Comparison<'_>) -> Table {
         "points",
         format!("All points: {}", comparison.title),
         &[
-            ("engine and build", "engine_build"),
+            ("~engine and build", "engine_build"),
             ("effort", "effort"),
             (">recall", "recall"),
             (">95 % interval?", "recall_interval"),
@@ -27,7 +27,7 @@ pub(crate) fn table(comparison: &Comparison<'_>) -> Table {
             (">p50", "latency_p50_ns"),
             (">p95", "latency_p95_ns"),
             (">p99", "latency_p99_ns"),
-            ("flags", "flags"),
+            ("~flags", "flags"),
         ],
     );
     for series in &comparison.series {
@@ -62,7 +62,7 @@ fn cells(table: &mut Table, point: &Point) -> Vec<Cell> {
     });
     let mut mean = recall(s.recall);
     if ok && s.recall.is_none() {
-        mean = Cell::new("n/a", "");
+        mean = Cell::new("n/a", "").note(table.footnote(record::Flag::NoRecall.sentence()));
     }
     vec![
         effort,
