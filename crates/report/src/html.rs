@@ -71,7 +71,7 @@ pub(crate) fn page(
         verdict_class => verdict.to_lowercase().replace(' ', "-"),
         setup => value(setup::table(view)),
         floors => value(floors),
-        loading => value(loading::table(view)),
+        loading => value(without_constant(loading::table(view), "dataset")),
         sweeps,
         invalid => value(invalid::table(view)),
         checklist => value(checklist::table(view, comparisons)),
@@ -82,6 +82,18 @@ pub(crate) fn page(
         style => Value::from_safe_string(include_str!("templates/report.css").into()),
         script => Value::from_safe_string(include_str!("templates/report.js").into()),
     })?)
+}
+
+/// Leaves out a column that says the same in each row, to save room.
+fn without_constant(mut table: Table, key: &str) -> Table {
+    let same = |at: &usize| table.rows.windows(2).all(|pair| pair[0][*at].raw == pair[1][*at].raw);
+    if let Some(at) = table.columns.iter().position(|c| c.key == key).filter(same) {
+        table.columns.remove(at);
+        for row in &mut table.rows {
+            row.remove(at);
+        }
+    }
+    table
 }
 
 /// JSON that is safe inside a script element: no `<`, `>` or `&` stands in it as such.

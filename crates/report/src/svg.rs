@@ -122,7 +122,7 @@ pub(crate) fn draw(data: &ChartData, size: Size, id: &str) -> String {
     }
     for (at, row, x) in legend_rows {
         let y = size.height - legend + 20.0 * row + 4.0;
-        let label = shorten(&data.series[at].label, ((size.width - x - 30.0) / 6.6) as usize);
+        let label = shorten(&data.series[at].label, ((size.width - x - 30.0) / 7.2) as usize);
         let _ = write!(
             out,
             r#"<g class="s{c}"><path class="line" stroke-dasharray="{dash}" d="M{x} {y}h26"/>{marker}<text x="{tx}" y="{ty}">{label}</text></g>"#,

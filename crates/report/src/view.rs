@@ -137,11 +137,11 @@ fn series<'a>(points: &[&'a Point]) -> Vec<Series<'a>> {
             None => all.push(Series { label: format::label(point), points: vec![point] }),
         }
     }
-    for at in 0..all.len() {
-        all[at].points.sort_by_key(|p| p.effort);
-        let first = all[at].points[0];
+    for series in &mut all {
+        series.points.sort_by_key(|p| p.effort);
+        let first = series.points[0];
         if points.iter().any(|p| !same(p, first) && format::label(p) == format::label(first)) {
-            all[at].label += &format!(" ({} {}, {})", first.engine, first.engine_version, first.index_kind);
+            series.label += &format!(" ({} {}, {})", first.engine, first.engine_version, first.index_kind);
         }
     }
     all
