@@ -32,7 +32,8 @@ fn case_1_int8_vectors_are_read_as_they_are_and_do_not_wrap() {
     // Our own truth, of a wider type, is the one that numpy computed in float64.
     let compared = json(&s.ok(&["truth", &text(&path), "--k", "20", "--compare", "--json"]));
     assert_eq!(compared[0]["compare"]["same"], 100, "{compared}");
-    let page = std::fs::read_to_string(workspace().join("docs/add-a-dataset-format.md")).expect("the page of layouts");
+    let page = std::fs::read_to_string(workspace().join("docs/add-a-dataset-format.md"))
+        .expect("the page of layouts");
     for word in ["train", "test", "neighbors", "distance", "int8"] {
         assert!(page.contains(word), "docs/add-a-dataset-format.md does not say {word}");
     }

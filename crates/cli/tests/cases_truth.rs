@@ -1,9 +1,9 @@
 //! The cases of ground truth and recall (18 to 43) through the real binary, on the fixtures and on
 //! sets made here.
 
-mod support;
 #[path = "support/cases.rs"]
 mod cases;
+mod support;
 
 use cases::{
     control, described, fake, fbin, findings, generated, has_flag, ibin, json, nearest, numbers, run_refused,
@@ -100,7 +100,8 @@ fn case_21_records_hold_the_hashes_of_what_was_measured() {
     let mut seen = Vec::new();
     for _ in 0..2 {
         fbin(&s.path().join("base.fbin"), &base, 8);
-        let point = control(&s, &s.path().join("base.fbin"), &["--metric", "l2", "--queries", "queries.fbin"]);
+        let point =
+            control(&s, &s.path().join("base.fbin"), &["--metric", "l2", "--queries", "queries.fbin"]);
         let set = s.manifest("r")["datasets"][0].clone();
         assert_eq!(point["dataset_hash"], set["base_hash"]);
         assert_eq!(point["truth_hash"], set["truth_hash"]);
@@ -165,7 +166,8 @@ fn case_23_stale_truth_by_force_is_not_valid() {
 
 #[test]
 fn case_24_repeated_ids_are_counted() {
-    let (Some(path), Some(queries)) = (fixture("F28_repeated_ids.parquet"), fixture("F15_test.parquet")) else {
+    let (Some(path), Some(queries)) = (fixture("F28_repeated_ids.parquet"), fixture("F15_test.parquet"))
+    else {
         return;
     };
     let s = Scratch::new();
@@ -255,7 +257,13 @@ fn case_40_ids_that_are_not_row_numbers() {
     assert_eq!(s.manifest("r")["datasets"][0]["truth"], "file, 5 queries checked");
     // Ids are the set's own where people see them.
     let shown = s.ok(&["explain", "r", "flat"]).out;
-    let first: i64 = shown.lines().nth(2).and_then(|l| l.split_whitespace().nth(1)).expect("a row").parse().expect("an id");
+    let first: i64 = shown
+        .lines()
+        .nth(2)
+        .and_then(|l| l.split_whitespace().nth(1))
+        .expect("a row")
+        .parse()
+        .expect("an id");
     assert!(first >= 1000 && (first - 1000) % 7 == 0, "{shown}");
     control(&s, &texts, &more[..4]);
     // An id that is no row of ours is counted, and the figures are not valid.

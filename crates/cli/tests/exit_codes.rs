@@ -109,6 +109,19 @@ fn code_5_an_engine_that_cannot_be_reached_does_not_stop_the_next() {
 }
 
 #[test]
+fn code_5_where_no_engine_answers_nothing_is_made() {
+    let s = Scratch::new();
+    for (option, part) in [("unreachable", "reached"), ("denied", "in")] {
+        let engine = format!("fake:{option}=true");
+        let done = s.annvil(&fake_run(&engine, "r", &["--effort", "10"]));
+        assert_eq!(done.code, Some(5), "{}", done.err);
+        assert_eq!(done.err.lines().count(), 1, "{}", done.err);
+        assert!(done.err.contains(part), "{}", done.err);
+        assert!(!s.path().join("r").exists(), "nothing is written for a run that could not begin");
+    }
+}
+
+#[test]
 fn code_130_interrupted_with_finished_points_saved_and_the_way_on_said() {
     let s = Scratch::new();
     let args = fake_run("fake:service_ms=20", "r", &["--effort", "10,20,40,80"]);

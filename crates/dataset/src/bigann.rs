@@ -131,7 +131,7 @@ fn mismatch(path: &Path, bytes: &[u8], rows: usize, dim: usize, stored: Stored) 
     let row = (dim as u128 * stored.size() as u128).max(1);
     let there = (bytes.len() - HEADER_BYTES) as u128 / row;
     if hint.is_empty() && there < rows as u128 && there > 0 {
-        hint = format!("; fetch it again, or give a limit of at most {there} rows");
+        hint = format!("; fetch it again, or use the rows that are there with --limit {there}");
     }
     DatasetError::invalid(
         path,

@@ -101,16 +101,18 @@ pub(crate) fn check(dataset: &mut Dataset, path: &Path) -> Result<(), DatasetErr
         return refuse(format!("there are {} ids for {} rows", dataset.ids.len(), base.rows()));
     }
     if queries.rows() == 0 {
-        let notice = "there are no queries; name a file of them with the queries option";
+        let notice = "there are no queries; name a file of them with --queries";
         dataset.notices.push(notice.to_owned());
     }
     Ok(())
 }
 
-/// Leaves out rows that hold NaN or infinity, and then the truth, which is that of all rows.
+/// Leaves out rows that hold NaN or infinity, under cosine also those that are all zero (they have no
+/// direction, and some engines refuse them); then the truth too, which is that of all rows.
 pub(crate) fn drop_bad_rows(dataset: &mut Dataset) {
-    let base = good_rows(&dataset.base);
-    let queries = good_rows(&dataset.queries);
+    let cosine = dataset.metric == Some(Metric::Cosine);
+    let base = good_rows(&dataset.base, cosine);
+    let queries = good_rows(&dataset.queries, cosine);
     let (bad_base, bad_queries) = (dataset.base.rows() - base.len(), dataset.queries.rows() - queries.len());
     if bad_base + bad_queries == 0 {
         return;
@@ -132,17 +134,21 @@ pub(crate) fn drop_bad_rows(dataset: &mut Dataset) {
     dataset.truth = None;
     dataset.filtered.clear();
     dataset.notices.push(format!(
-        "{bad_base} base rows and {bad_queries} queries hold NaN or infinity and are left out; the truth of \
-         the file is left out with them"
+        "{bad_base} base rows and {bad_queries} queries hold {} and are left out; the truth of the file is left \
+         out with them",
+        if cosine { "NaN, infinity or nothing but zeros" } else { "NaN or infinity" }
     ));
 }
 
-/// The rows whose components are all finite.
-fn good_rows(vectors: &Vectors) -> Vec<usize> {
-    match vectors.element() {
-        Element::F32 | Element::F16 => (0..vectors.rows())
-            .filter(|&row| vectors.row(row).iter().all(|value| value.is_finite()))
-            .collect(),
-        Element::I8 | Element::U8 | Element::Bit => (0..vectors.rows()).collect(),
+/// The rows whose components are all finite and, where a direction is needed, not all zero.
+fn good_rows(vectors: &Vectors, direction: bool) -> Vec<usize> {
+    let floats = matches!(vectors.element(), Element::F32 | Element::F16);
+    if !floats && !direction {
+        return (0..vectors.rows()).collect();
     }
+    let good = |row: &usize| {
+        let values = vectors.row(*row);
+        values.iter().all(|v| v.is_finite()) && !(direction && values.iter().all(|v| *v == 0.0))
+    };
+    (0..vectors.rows()).filter(good).collect()
 }

@@ -101,7 +101,10 @@ fn metric(dataset: &Dataset, found: &mut Findings) {
     let element = dataset.base.element();
     match (dataset.metric, element) {
         (None, _) => {
-            let message = format!("the data names no metric; give one: {}", Metric::ACCEPTED);
+            let message = format!(
+                "the data names no metric (in HDF5: the attribute \"distance\"); give it with --metric: {}",
+                Metric::ACCEPTED
+            );
             found.error("no_metric", message, &[]);
         }
         (Some(Metric::Hamming), Element::Bit) => {}
@@ -131,7 +134,7 @@ fn shapes(dataset: &Dataset, found: &mut Findings) {
     if queries.rows() == 0 {
         found.warn(
             "no_queries",
-            "there are no queries; name a file of them, nothing can be asked without",
+            "there are no queries, nothing can be asked without; name a file of them with --queries",
             &[],
         );
     }
@@ -160,7 +163,11 @@ fn shapes(dataset: &Dataset, found: &mut Findings) {
 
 fn vectors(dataset: &Dataset, found: &mut Findings) {
     let parts: [(&str, &str, &Vectors); 2] = [
-        ("base", "engines differ in what they do with it", &dataset.base),
+        (
+            "base",
+            "engines differ in what they do with it; leave them out with --drop-bad-rows if one refuses them",
+            &dataset.base,
+        ),
         ("query", "it has no answer", &dataset.queries),
     ];
     for (part, why, vectors) in parts {
@@ -168,8 +175,9 @@ fn vectors(dataset: &Dataset, found: &mut Findings) {
         if scan.non_finite.count > 0 {
             let code = if part == "base" { "non_finite_base" } else { "non_finite_query" };
             let message = format!(
-                "{part} {} hold NaN or infinity ({} in all); leave them out with --drop-bad-rows, or repair the file",
+                "{part} {} {} NaN or infinity ({} in all); leave them out with --drop-bad-rows, or repair the file",
                 scan.non_finite.words(),
+                if scan.non_finite.count == 1 { "holds" } else { "hold" },
                 scan.non_finite.count
             );
             found.error(code, message, &scan.non_finite.rows);
@@ -177,8 +185,9 @@ fn vectors(dataset: &Dataset, found: &mut Findings) {
         if scan.zero.count > 0 && dataset.metric == Some(Metric::Cosine) {
             let code = if part == "base" { "zero_base" } else { "zero_query" };
             let message = format!(
-                "{part} {} are all zero ({} in all), which has no cosine distance: {why}",
+                "{part} {} {} all zero ({} in all), which has no cosine distance: {why}",
                 scan.zero.words(),
+                if scan.zero.count == 1 { "is" } else { "are" },
                 scan.zero.count
             );
             found.warn(code, message, &scan.zero.rows);

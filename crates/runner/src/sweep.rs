@@ -44,7 +44,7 @@ pub(crate) fn describe(
         push_flag(point, Flag::NoRecall);
         None
     };
-    judge(stand, plan.limits.errors, point);
+    judge(stand, cell, plan.limits.errors, point);
     Ok(raw(measured, scores.as_ref()))
 }
 
@@ -237,20 +237,22 @@ fn recall(scores: &Scores, queries: usize, seed: u64, point: &mut Point) {
 }
 
 /// Whether the point's figures may be used.
-fn judge(stand: &Stand<'_, '_, '_>, most_errors: f64, point: &mut Point) {
+fn judge(stand: &Stand<'_, '_, '_>, cell: &Cell<'_>, most_errors: f64, point: &mut Point) {
     let figures = &point.search;
     let sent = figures.sent.unwrap_or(0);
     let failed: u64 = figures.errors.iter().flat_map(BTreeMap::values).sum();
     let too_many = sent > 0 && failed as f64 > most_errors * sent as f64;
-    let rows = stand.material.dataset.base.rows();
-    let k = stand.run.request.plan.k;
-    let evaluated = figures.recall_queries.unwrap_or(0) as usize;
     let recall = figures.recall;
     let exact = stand.engine.definition.capabilities.exact;
     if point.search.uses_index == Some(false) && !exact {
         push_flag(point, Flag::ExactScan);
     }
-    if recall.is_some_and(|r| exact::is_chance_level(r, k, rows, evaluated)) && !too_many {
+    // Seen from a wrong truth's k-th neighbour every row is near, so where the truth failed its check
+    // (and --force uses it) only shared ids tell.
+    let doubted = !stand.material.forced.is_empty();
+    let overlap = point.search.id_overlap.filter(|_| doubted);
+    let agreement = recall.map(|r| overlap.map_or(r, |o| o.min(r)));
+    if agreement.is_some_and(|r| is_chance(stand, cell, r, point)) && !too_many {
         push_flag(point, Flag::ChanceLevel);
     }
     if exact && recall.is_some_and(|r| r < 1.0) && failed == 0 {
@@ -268,14 +270,39 @@ fn judge(stand: &Stand<'_, '_, '_>, most_errors: f64, point: &mut Point) {
         ))
     } else {
         point.flags.iter().find(|f| f.invalidates()).map(|flag| {
-            let recall = recall.map(|r| format!(" (recall {r:.4})")).unwrap_or_default();
-            (flag.name(), format!("{}{recall}", flag.sentence()))
+            let mut text = flag.sentence().to_owned();
+            if let Some(recall) = recall {
+                let overlap = overlap.map(|o| format!(", id overlap {o:.4}")).unwrap_or_default();
+                text.push_str(&format!(" (recall {recall:.4}{overlap})"));
+            }
+            // What else is wrong with the answers is likely why.
+            for other in [Flag::Duplicates, Flag::ShortAnswers].iter().filter(|f| point.flags.contains(f)) {
+                text.push_str(&format!(" {}", other.sentence()));
+            }
+            (flag.name(), text)
         })
     };
     if let Some((code, text)) = reason {
         point.status = Status::Invalid;
         (point.code, point.reason) = (Some(code), Some(text));
     }
+}
+
+/// Whether as many distinct rows drawn at random from those that qualify would do as well. Few rows
+/// under a filter are no sign of that: an engine that filters afterwards has no more.
+fn is_chance(stand: &Stand<'_, '_, '_>, cell: &Cell<'_>, recall: f64, point: &Point) -> bool {
+    let figures = &point.search;
+    let answered = figures.answered.unwrap_or(0).max(1) as f64;
+    let repeated = figures.duplicate_ids.unwrap_or(0) as f64 / answered;
+    let distinct = (figures.mean_length.unwrap_or(0.0) - repeated).min(stand.run.request.plan.k as f64);
+    if cell.case.rows.is_some() && distinct < 2.0 {
+        return false;
+    }
+    let matching: Vec<f64> =
+        cell.case.truth.iter().flat_map(|t| (0..t.queries()).map(|q| t.matching(q) as f64)).collect();
+    let rows = stats::mean(&matching).unwrap_or(0.0).round() as usize;
+    let evaluated = figures.recall_queries.unwrap_or(0) as usize;
+    exact::is_chance_level(recall, distinct.round().max(1.0) as usize, rows, evaluated)
 }
 
 /// The raw figures: one row per query sent.

@@ -175,6 +175,9 @@ pub(crate) struct GenerateArgs {
     /// Metric: l2, cosine, ip
     #[arg(long, default_value = "cosine")]
     pub(crate) metric: Metric,
+    /// Type of a component: f32, f16, i8, u8; hamming takes bits
+    #[arg(long, default_value = "f32")]
+    pub(crate) element: types::Element,
     /// Seed of every random stream
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,

@@ -17,7 +17,7 @@ pub(crate) fn run(args: &TruthArgs, printer: &Printer) -> anyhow::Result<Outcome
     if args.out.is_some() && args.filters.len() > 1 {
         return Err(usage_error("--out holds one truth; give at most one --filter with it"));
     }
-    let out = args.out.as_deref().map(|path| OutFile::new(path)).transpose()?;
+    let out = args.out.as_deref().map(OutFile::new).transpose()?;
     let opened = source::open(&args.dataset, &args.open, printer)?;
     let metric = opened.metric.ok_or_else(|| {
         usage_error(format!(
