@@ -46,9 +46,10 @@ pub fn find(name_or_path: &str) -> Result<Definition, DefinitionError> {
 /// option is unknown.
 pub fn open(definition: &Definition, address: Option<&str>) -> Result<Box<dyn Engine>, EngineError> {
     let unsupported = |what: String| Err(EngineError::new(ErrorKind::Unsupported, what));
-    if let Some(address) = address {
+    if address.is_some() {
+        // The address may hold a password, so it is not repeated.
         return unsupported(format!(
-            "{} runs inside Annvil and has no address; leave out {address:?}",
+            "{} runs inside Annvil and has no address; leave out --at",
             definition.name
         ));
     }

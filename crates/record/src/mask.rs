@@ -24,18 +24,27 @@ pub fn mask_address(address: &str) -> String {
 /// A command line without credentials: addresses are masked, and so are the values of options such as
 /// `--password x` and `--token=x`.
 pub fn mask_command<S: AsRef<str>>(arguments: impl IntoIterator<Item = S>) -> Vec<String> {
-    let mut hide_next = false;
+    let (mut hide_next, mut address_next) = (false, false);
     let mut mask = |argument: &str| {
         if std::mem::replace(&mut hide_next, false) {
             return Secret::MASK.to_owned();
         }
+        if std::mem::replace(&mut address_next, argument == "--at") {
+            return mask_address(argument);
+        }
+        if let Some(address) = argument.strip_prefix("--at=") {
+            return format!("--at={}", mask_address(address));
+        }
         if let Some(name) = argument.strip_prefix('-') {
             hide_next = !argument.contains('=') && is_secret(name);
+        }
+        // An address may hold `=` of its own, and credentials before it.
+        if argument.find("://").is_some_and(|at| argument.find('=').is_none_or(|equals| at < equals)) {
+            return mask_address(argument);
         }
         match argument.split_once('=') {
             Some((name, _)) if is_secret(name) => format!("{name}={}", Secret::MASK),
             Some((name, value)) if value.contains("://") => format!("{name}={}", mask_address(value)),
-            _ if argument.contains("://") => mask_address(argument),
             _ => argument.to_owned(),
         }
     };
@@ -79,10 +88,17 @@ mod tests {
             "--token=s3cret",
             "--at",
             "pg=redis://a:s3cret@h",
+            "--at",
+            "postgres://a:s3cret@h/db?x=1&password=s3cret",
+            "--at=a:s3cret@h:1",
             "--k",
             "10",
         ];
         let kept = mask_command(typed);
-        assert_eq!(kept.join(" "), "annvil run --password *** --token=*** --at pg=redis://***@h --k 10");
+        assert_eq!(
+            kept.join(" "),
+            "annvil run --password *** --token=*** --at pg=redis://***@h --at postgres://***@h/db?x=1&password=*** \
+             --at=***@h:1 --k 10"
+        );
     }
 }

@@ -25,12 +25,16 @@ pub fn timestamp_for_names() -> String {
 /// The manifest of a run that begins.
 pub(crate) fn manifest(request: &RunRequest, prepared: &Prepared) -> Manifest {
     let name = request.out.file_name().map_or_else(|| "run".into(), |n| n.to_string_lossy().into_owned());
+    let mut plan = request.plan.clone();
+    for engine in &mut plan.engines {
+        engine.at = engine.at.as_deref().map(record::mask_address);
+    }
     Manifest {
         format: record::FORMAT,
         tool: request.tool.clone(),
         name,
         created_at: now(),
-        plan: json!(request.plan),
+        plan: json!(plan),
         seeds: BTreeMap::from([("plan".to_owned(), request.plan.seed)]),
         machine: json!(host::Machine::read_with_disk_of(&request.out)),
         datasets: prepared.materials.iter().map(dataset_entry).collect(),

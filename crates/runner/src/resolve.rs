@@ -44,6 +44,13 @@ pub fn engines(plan: &Plan) -> Result<Vec<ResolvedEngine>, RunnerError> {
     let mut resolved: Vec<ResolvedEngine> = Vec::new();
     for entry in &plan.engines {
         let definition = engines::find(&entry.name).map_err(|e| RunnerError::Plan(e.to_string()))?;
+        if definition.capabilities.embedded && entry.at.is_some() {
+            // The address may hold a password, so it is not repeated.
+            return Err(RunnerError::Plan(format!(
+                "{} runs inside Annvil and has no address; leave out its --at",
+                definition.name
+            )));
+        }
         if resolved.iter().any(|r| r.definition.name == definition.name && r.plan.at == entry.at) {
             return Err(RunnerError::Plan(format!(
                 "engine {:?} stands twice; give it several [[engine.build]] instead",
