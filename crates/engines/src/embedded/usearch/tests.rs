@@ -208,7 +208,7 @@ fn index_size_follows_quantization_and_m() {
 /// Half of the rows deleted and inserted again as others, then rebuilt: the answers stay right.
 #[test]
 fn churn_and_maintenance_keep_the_rows_apart() {
-    let index = index(&Params::new(), 2);
+    let index = index(&Params::new(), 1);
     let engine = loaded(&index);
     engine.build(&index, &Control::default()).unwrap();
     let half = ROWS / 2;
