@@ -1,7 +1,5 @@
 //! Tells the program the commit that it is built from, where git knows it.
 
-#![expect(clippy::print_stdout, reason = "cargo reads a build script's standard output")]
-
 use std::process::Command;
 
 fn main() {

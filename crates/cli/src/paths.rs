@@ -1,4 +1,4 @@
-//! Where Annvil keeps what can be made again.
+//! What surrounds the process: its command line, and where it keeps what can be made again.
 
 use std::path::PathBuf;
 
@@ -10,4 +10,10 @@ pub(crate) fn cache_dir(given: Option<&PathBuf>) -> Option<PathBuf> {
         .cloned()
         .or_else(|| from_env("XDG_CACHE_HOME").map(|d| d.join("annvil")))
         .or_else(|| from_env("HOME").map(|d| d.join(".cache").join("annvil")))
+}
+
+/// The command line as records keep it, credentials masked.
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the command line beside clap")]
+pub(crate) fn command_line() -> Vec<String> {
+    record::mask_command(std::env::args())
 }

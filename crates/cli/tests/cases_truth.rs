@@ -187,7 +187,7 @@ fn case_25_truth_for_no_query_or_for_some() {
     fbin(&s.path().join("queries.fbin"), &queries, 8);
     let truth = nearest(&base, &queries, 8, 20);
     for (name, lists, coverage) in
-        [("none.ibin", &truth[..0], ["0", "5 queries"]), ("three.ibin", &truth[..3], ["3", "5 queries"])]
+        [("none.ibin", &truth[..0], ["0 x 10", "no data"]), ("three.ibin", &truth[..3], ["3", "5 queries"])]
     {
         ibin(&s.path().join(name), lists);
         let more = ["--metric", "l2", "--queries", "queries.fbin", "--truth", name];

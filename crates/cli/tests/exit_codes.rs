@@ -111,7 +111,7 @@ fn code_5_an_engine_that_cannot_be_reached_does_not_stop_the_next() {
 #[test]
 fn code_5_where_no_engine_answers_nothing_is_made() {
     let s = Scratch::new();
-    for (option, part) in [("unreachable", "reached"), ("denied", "in")] {
+    for (option, part) in [("unreachable", "connection refused"), ("denied", "fake")] {
         let engine = format!("fake:{option}=true");
         let done = s.annvil(&fake_run(&engine, "r", &["--effort", "10"]));
         assert_eq!(done.code, Some(5), "{}", done.err);

@@ -76,6 +76,7 @@ pub const POINT_FIELDS: &[&str] = &[
     "recall_ann_benchmarks",
     "recall_queries",
     "recall_excluded",
+    "matching_rows",
     "mean_length",
     "short_share",
     "empty_answers",
@@ -88,6 +89,9 @@ pub const POINT_FIELDS: &[&str] = &[
     "client_share",
     "on_cpu_share",
     "cpu_wait_share",
+    "process_cpu_share",
+    "process_memory_peak_bytes",
+    "process_open_files_peak",
     "uses_index",
     "query_plan",
 ];

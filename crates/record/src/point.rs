@@ -260,6 +260,9 @@ pub struct SearchFigures {
     /// Queries without a qualifying row, counted apart.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub recall_excluded: Option<u64>,
+    /// Rows that qualify for a query (pass its filter and have a distance), mean over the queries.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub matching_rows: Option<f64>,
     /// Mean number of rows returned.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub mean_length: Option<f64>,
@@ -296,6 +299,15 @@ pub struct SearchFigures {
     /// Share of the client threads' time waiting for a CPU.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cpu_wait_share: Option<f64>,
+    /// Share of the machine's CPUs that Annvil's own process used (an embedded engine computes in it).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub process_cpu_share: Option<f64>,
+    /// Highest anonymous memory of Annvil's own process.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub process_memory_peak_bytes: Option<u64>,
+    /// Most files and connections that Annvil's own process had open.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub process_open_files_peak: Option<u64>,
     /// Whether the index was used, as the engine says.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub uses_index: Option<bool>,

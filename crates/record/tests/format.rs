@@ -136,6 +136,7 @@ fn full_search() -> SearchFigures {
         recall_ann_benchmarks: Some(1.5),
         recall_queries: Some(1),
         recall_excluded: Some(1),
+        matching_rows: Some(1.5),
         mean_length: Some(1.5),
         short_share: Some(1.5),
         empty_answers: Some(1),
@@ -148,6 +149,9 @@ fn full_search() -> SearchFigures {
         client_share: Some(1.5),
         on_cpu_share: Some(1.5),
         cpu_wait_share: Some(1.5),
+        process_cpu_share: Some(1.5),
+        process_memory_peak_bytes: Some(1),
+        process_open_files_peak: Some(1),
         uses_index: Some(true),
         query_plan: Some("x".into()),
     }

@@ -1,5 +1,6 @@
 //! The build phase: the call that builds, then the wait until the index is ready; both timed.
 
+use crate::limited::ask;
 use engine::{Control, Engine, EngineError, ErrorKind, IndexInfo, IndexSpec, Sizes};
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -13,6 +14,8 @@ use std::{
 pub(crate) struct BuildLimits {
     pub(crate) build: Duration,
     pub(crate) ready: Duration,
+    /// For single questions.
+    pub(crate) query: Duration,
 }
 
 /// What a build took and gave.
@@ -42,14 +45,14 @@ pub(crate) fn build(
     let start = Instant::now();
     call_build(engine, index, limits.build, interrupted, watch)?;
     let called = Instant::now();
-    let indexed = wait_until_ready(engine, limits.ready, interrupted, watch)?;
+    let indexed = wait_until_ready(engine, limits, interrupted, watch)?;
     let ready = Instant::now();
     Ok(Built {
         build_seconds: (called - start).as_secs_f64(),
         ready_seconds: (ready - called).as_secs_f64(),
         indexed,
-        info: engine.index_info()?,
-        sizes: engine.sizes()?,
+        info: ask(engine, limits.query, "reading the index back", |e| e.index_info())?,
+        sizes: ask(engine, limits.query, "sizes", |e| e.sizes())?,
     })
 }
 
@@ -102,14 +105,14 @@ fn call_build(
 
 fn wait_until_ready(
     engine: &Arc<dyn Engine>,
-    limit: Duration,
+    limits: BuildLimits,
     interrupted: &AtomicBool,
     watch: &mut dyn FnMut(u64, u64),
 ) -> Result<Option<u64>, EngineError> {
-    let deadline = Instant::now() + limit;
+    let deadline = Instant::now() + limits.ready;
     let mut pause = Duration::from_millis(1);
     loop {
-        let readiness = engine.readiness()?;
+        let readiness = ask(engine, limits.query, "readiness", |e| e.readiness())?;
         if readiness.ready {
             return Ok(readiness.indexed);
         }
@@ -117,7 +120,7 @@ fn wait_until_ready(
             return Err(EngineError::new(ErrorKind::Stopped, "interrupted"));
         }
         if Instant::now() > deadline {
-            let limit = types::units::format_duration(limit);
+            let limit = types::units::format_duration(limits.ready);
             let text = format!("the index was not ready after {limit}; raise it with --ready-timeout");
             return Err(EngineError::new(ErrorKind::Timeout, text));
         }

@@ -23,7 +23,7 @@ pub enum RunnerError {
     #[error(transparent)]
     Record(#[from] RecordError),
     /// An engine can't be reached or set up.
-    #[error("{engine}: {source}")]
+    #[error("{}", named(engine, source))]
     Engine {
         /// Which.
         engine: String,
@@ -33,4 +33,10 @@ pub enum RunnerError {
     /// Stopped by the user.
     #[error("interrupted")]
     Interrupted,
+}
+
+/// The error with the engine's name in front, once.
+fn named(engine: &str, source: &EngineError) -> String {
+    let text = source.to_string();
+    if text.starts_with(engine) { text } else { format!("{engine}: {text}") }
 }

@@ -10,6 +10,7 @@ mod clients;
 mod error;
 mod event;
 mod key;
+mod limited;
 mod load;
 pub mod material;
 mod memory;

@@ -1,6 +1,6 @@
 //! The load phase: rows go in by several workers, each with its own session, and are counted.
 
-use crate::clients::chain;
+use crate::{clients::chain, limited::ask};
 use engine::{Batch, Engine, EngineError, ErrorKind};
 use std::{
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
@@ -18,6 +18,8 @@ pub(crate) struct LoadSpec {
     pub(crate) workers: usize,
     pub(crate) batch: usize,
     pub(crate) limit: Duration,
+    /// For single questions.
+    pub(crate) query_limit: Duration,
 }
 
 /// What a load took.
@@ -44,7 +46,10 @@ pub(crate) fn load(
     watch: &mut dyn FnMut(u64, u64),
 ) -> Result<Loaded, EngineError> {
     let shared = Arc::new(Shared { rows_done: AtomicU64::new(0), stop: AtomicBool::new(false) });
-    let sessions = (0..spec.workers).map(|_| engine.connect()).collect::<Result<Vec<_>, EngineError>>()?;
+    let workers = spec.workers;
+    let sessions = ask(engine, spec.query_limit, "connecting", move |e| {
+        (0..workers).map(|_| e.connect()).collect::<Result<Vec<_>, EngineError>>()
+    })?;
     let (tell, told) = mpsc::channel();
     let start = Instant::now();
     for (worker, mut session) in sessions.into_iter().enumerate() {
@@ -70,9 +75,10 @@ pub(crate) fn load(
         retries += wait_for_worker(&told, &shared, spec, deadline, interrupted, watch)
             .inspect_err(|_| shared.stop.store(true, Ordering::Relaxed))?;
     }
-    engine.finish_load()?;
+    ask(engine, spec.limit, "the end of the load", |e| e.finish_load())?;
     let seconds = start.elapsed().as_secs_f64();
-    Ok(Loaded { seconds, retries, counted: engine.row_count()? })
+    let counted = ask(engine, spec.query_limit, "row count", |e| e.row_count())?;
+    Ok(Loaded { seconds, retries, counted })
 }
 
 fn wait_for_worker(

@@ -114,12 +114,7 @@ pub fn prepare(source: &str, plan: &Plan, with: &Preparation<'_>) -> Result<Mate
     }
     let mut forced = Vec::new();
     check(&dataset, with, &mut forced)?;
-    let metric = dataset.metric.ok_or_else(|| {
-        RunnerError::Refused(format!(
-            "{source} names no metric; give --metric with one of {}",
-            Metric::ACCEPTED
-        ))
-    })?;
+    let metric = dataset.require_metric()?;
     exact::check_metric(metric, dataset.base.element())?;
     if dataset.queries.rows() == 0 {
         return Err(RunnerError::Refused(format!("{source} has no queries; give a file with --queries")));

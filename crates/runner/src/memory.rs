@@ -1,9 +1,9 @@
 //! Memory of the process that holds the engine, while something is done.
 
-use crate::RunnerError;
+use crate::{RunnerError, resolve::ResolvedEngine, stand::push_flag};
 use engine::Definition;
 use host::{ProcessSample, ProcessSampler, Scope};
-use record::{RunDir, SeriesWriter};
+use record::{Flag, Point, RunDir, SeriesWriter};
 use serde::Serialize;
 use std::time::Duration;
 
@@ -40,6 +40,37 @@ pub(crate) fn record_series(
     };
     // Without a thread for it there is no series; the run can do without.
     Ok(ProcessSampler::each(std::process::id(), Scope::Process, SERIES_EVERY, sink).ok())
+}
+
+/// What our own process uses while the queries of a point run (cases.md 58).
+pub(crate) struct ProcessWatch {
+    sampler: Option<ProcessSampler>,
+}
+
+impl ProcessWatch {
+    pub(crate) fn start() -> Self {
+        ProcessWatch { sampler: ProcessSampler::collect(std::process::id(), Scope::Process, EVERY).ok() }
+    }
+
+    /// Fills in the peaks, and marks a point whose client took too much of the CPUs. An embedded
+    /// engine computes on our CPUs, so there the share says nothing about the client.
+    pub(crate) fn stop(self, engine: &ResolvedEngine, most_cpu: f64, point: &mut Point) {
+        let samples: Vec<ProcessSample> = self.sampler.map(ProcessSampler::stop).unwrap_or_default();
+        let figures = &mut point.search;
+        figures.process_memory_peak_bytes = samples.iter().filter_map(|s| s.rss_anon_bytes).max();
+        figures.process_open_files_peak = samples.iter().filter_map(|s| s.open_files).max().map(u64::from);
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from) as f64;
+        let cpu = |s: &ProcessSample| s.user_s + s.system_s;
+        if let (Some(first), Some(last)) = (samples.first(), samples.last())
+            && last.at_s > first.at_s
+        {
+            figures.process_cpu_share = Some((cpu(last) - cpu(first)) / (last.at_s - first.at_s) / cpus);
+        }
+        let busy = figures.process_cpu_share.is_some_and(|share| share > most_cpu);
+        if busy && !engine.definition.capabilities.embedded {
+            push_flag(point, Flag::ClientLimited);
+        }
+    }
 }
 
 /// Watches until stopped. An embedded engine lives in our own process; the memory of a server

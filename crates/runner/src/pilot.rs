@@ -139,9 +139,10 @@ fn pilot(
         workers: plan.load.workers,
         batch: plan.load.batch,
         limit: plan.limits.load,
+        query_limit: plan.limits.query,
     };
     let loaded = load(&opened, &spec, interrupted, &mut |_, _| {})?;
-    let limits = BuildLimits { build: plan.limits.build, ready: plan.limits.ready };
+    let limits = BuildLimits { build: plan.limits.build, ready: plan.limits.ready, query: plan.limits.query };
     let built = build(&opened, &build_spec.index, limits, interrupted, &mut |_, _| {})?;
     let at = |effort: Option<u64>| -> Result<f64, EngineError> {
         let queries = material.dataset.queries.slice(0..material.dataset.queries.rows().min(PILOT_QUERIES));

@@ -7,7 +7,10 @@ use crate::RunnerError;
 use dataset::OpenOptions;
 use engine::Params;
 use serde::{Deserialize, Serialize};
-use std::{path::PathBuf, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 /// A plan file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -92,7 +95,7 @@ pub struct SourcePlan {
     /// Name of the column with true neighbours.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub truth_column: Option<String>,
-    /// Leave out rows with NaN or infinity.
+    /// Leave out rows with NaN or infinity, under cosine also rows that are all zero.
     #[serde(skip_serializing_if = "is_default")]
     pub drop_bad_rows: bool,
 }
@@ -175,6 +178,9 @@ pub struct Limits {
     /// Share of the client's own time above which a point is marked client_limited
     /// (`--max-client-share`).
     pub client_share: f64,
+    /// Share of the CPUs that Annvil may use itself before a point of an engine elsewhere is marked
+    /// client_limited (`--max-client-cpu`).
+    pub client_cpu: f64,
 }
 
 impl Default for LoadPlan {
@@ -193,6 +199,7 @@ impl Default for Limits {
             point: Duration::from_secs(3600),
             errors: 0.01,
             client_share: 0.1,
+            client_cpu: 0.8,
         }
     }
 }
@@ -244,13 +251,17 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The plan named `name`, or read from the file of that path.
+    /// The plan named `name`, read from the file of that path, or that of the run in the directory of
+    /// that path (which runs it again).
     ///
     /// # Errors
-    /// Where there is neither, or it is no plan.
+    /// Where there is none of these, or it is no plan.
     pub fn find(name: &str) -> Result<Self, RunnerError> {
         if let Some((_, text)) = Self::BUILT_IN.iter().find(|(known, _)| *known == name) {
             return Self::parse(text, name);
+        }
+        if Path::new(name).is_dir() {
+            return Self::of_run(Path::new(name));
         }
         let text = std::fs::read_to_string(name).map_err(|e| {
             let known: Vec<&str> = Self::BUILT_IN.iter().map(|(name, _)| *name).collect();
@@ -260,6 +271,19 @@ impl Plan {
             ))
         })?;
         Self::parse(&text, name)
+    }
+
+    /// The plan that the run in the directory `path` was made with.
+    ///
+    /// # Errors
+    /// Where there is no run, or its plan is none that this version can run.
+    pub fn of_run(path: &Path) -> Result<Self, RunnerError> {
+        let manifest = record::RunDir::open(path)?.manifest()?;
+        let origin = || format!("the plan of the run {}", path.display());
+        let plan: Plan = serde_json::from_value(manifest.plan)
+            .map_err(|e| RunnerError::Plan(format!("{} can't be read: {e}", origin())))?;
+        plan.check().map_err(|reason| RunnerError::Plan(format!("{}: {reason}", origin())))?;
+        Ok(plan)
     }
 
     /// What to tell `dataset::open`.
@@ -302,9 +326,11 @@ impl Plan {
         for &clients in &self.clients {
             positive("clients", clients, MOST_CLIENTS)?;
         }
-        for (what, share) in
-            [("limits.errors", self.limits.errors), ("limits.client_share", self.limits.client_share)]
-        {
+        for (what, share) in [
+            ("limits.errors", self.limits.errors),
+            ("limits.client_share", self.limits.client_share),
+            ("limits.client_cpu", self.limits.client_cpu),
+        ] {
             if !(0.0..=1.0).contains(&share) {
                 return Err(format!("{what} = {share} is outside 0..1"));
             }

@@ -65,12 +65,13 @@ pub fn engines(plan: &Plan) -> Result<Vec<ResolvedEngine>, RunnerError> {
 /// The builds of an engine on a data set.
 ///
 /// # Errors
-/// Where a parameter or effort is out of the definition's range.
+/// Where a parameter or effort is out of the definition's range, or the engine lacks a kind of filter.
 pub fn builds(
     plan: &Plan,
     engine: &ResolvedEngine,
     material: &Material,
 ) -> Result<Vec<ResolvedBuild>, RunnerError> {
+    check_filters(engine, material)?;
     let default = vec![crate::BuildPlan::default()];
     let wanted = if engine.plan.builds.is_empty() { &default } else { &engine.plan.builds };
     let threads = match plan.build_threads {
@@ -107,6 +108,28 @@ pub fn builds(
         builds.push(build);
     }
     Ok(builds)
+}
+
+/// Refuses filters of a kind that the engine's definition does not list: a condition that an engine
+/// can't check must not be dropped in silence.
+fn check_filters(engine: &ResolvedEngine, material: &Material) -> Result<(), RunnerError> {
+    let has = &engine.definition.capabilities.filters;
+    for case in &material.cases {
+        for (filter, _) in case.filters.groups(material.dataset.queries.rows()) {
+            let lacking = filter.iter().flat_map(|f| f.kinds()).find(|kind| !has.contains(kind));
+            if let Some(kind) = lacking {
+                // The word that definitions use: eq_int, range, or ...
+                let kind = serde_json::json!(kind);
+                return Err(RunnerError::Plan(format!(
+                    "{} has no filter of the kind {}, which {} needs; leave out the filter or the engine",
+                    engine.definition.name,
+                    kind.as_str().unwrap_or("asked for"),
+                    case.text.as_deref().unwrap_or("the filter"),
+                )));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The definition's ladder. An engine that raises its effort to k would measure the same point

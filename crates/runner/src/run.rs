@@ -7,12 +7,14 @@
 
 use crate::{
     Event, Events, Plan, RunnerError,
+    limited::ask,
     material::{Material, Preparation, prepare},
     memory, provenance, resolve,
     resolve::ResolvedEngine,
     stand::Stand,
     verdict,
 };
+use engine::{Engine, EngineError, Identity};
 use record::{Manifest, Point, RunDir, RunSession, Verdict};
 use std::{
     collections::HashMap,
@@ -114,6 +116,7 @@ pub fn run(request: &RunRequest, events: Events<'_>) -> Result<RunOutcome, Runne
         interrupted: &request.interrupted,
         events,
     };
+    reach_any(request, events)?;
     let prepared = prepare_plan(&request.plan, &with)?;
     let mut run = Run::open(request, &prepared, events)?;
     let mut interrupted = false;
@@ -130,6 +133,36 @@ pub fn run(request: &RunRequest, events: Events<'_>) -> Result<RunOutcome, Runne
         }
     }
     run.finish(false)
+}
+
+/// Asks every engine who it is before data sets are prepared, which may take hours.
+///
+/// # Errors
+/// Where none of them answers: the last one's reason.
+fn reach_any(request: &RunRequest, events: Events<'_>) -> Result<(), RunnerError> {
+    request.plan.check().map_err(RunnerError::Plan)?;
+    let engines = resolve::engines(&request.plan)?;
+    let mut refused = Vec::new();
+    for engine in &engines {
+        if let Err(source) = reach(engine, &request.plan) {
+            refused.push(RunnerError::Engine { engine: engine.definition.name.clone(), source });
+        }
+    }
+    if refused.len() < engines.len() {
+        return Ok(());
+    }
+    let last = refused.pop();
+    for error in refused {
+        events(&Event::Warning(&crate::clients::chain(&error)));
+    }
+    last.map_or(Ok(()), Err)
+}
+
+/// Opens an engine and asks who it is.
+fn reach(engine: &ResolvedEngine, plan: &Plan) -> Result<(Arc<dyn Engine>, Identity), EngineError> {
+    let opened: Arc<dyn Engine> = Arc::from(engines::open(&engine.definition, engine.plan.at.as_deref())?);
+    let identity = ask(&opened, plan.limits.query, "connecting", |e| e.identity())?;
+    Ok((opened, identity))
 }
 
 /// A run on its way.
@@ -202,10 +235,8 @@ impl<'a> Run<'a> {
             return self.finish_point(point);
         }
         let builds = resolve::builds(&self.request.plan, engine, material)?;
-        let opened = engines::open(&engine.definition, engine.plan.at.as_deref())
-            .and_then(|opened| opened.identity().map(|identity| (opened, identity)));
-        let (opened, identity) = match opened {
-            Ok((opened, identity)) => (Some(Arc::<dyn engine::Engine>::from(opened)), Ok(identity)),
+        let (opened, identity) = match reach(engine, &self.request.plan) {
+            Ok((opened, identity)) => (Some(opened), Ok(identity)),
             Err(error) => {
                 let text = crate::clients::chain(&error);
                 (self.events)(&Event::Warning(&format!("{}: {text}", engine.definition.name)));
@@ -236,7 +267,7 @@ impl<'a> Run<'a> {
         }
         drop(series);
         if let Some(opened) = opened.filter(|_| touched)
-            && let Err(error) = opened.remove()
+            && let Err(error) = ask(&opened, self.request.plan.limits.query, "cleaning up", |e| e.remove())
         {
             let text =
                 format!("{}: could not clean up: {}", engine.definition.name, crate::clients::chain(&error));

@@ -6,9 +6,10 @@ use crate::{
     clients::chain,
     event::Event,
     key::KeyBase,
+    limited::ask,
     load::{LoadSpec, Loaded, load},
     material::{Case, Material},
-    memory::MemoryWatch,
+    memory::{MemoryWatch, ProcessWatch},
     provenance,
     resolve::{ResolvedBuild, ResolvedEngine},
     run::Run,
@@ -55,7 +56,7 @@ impl<'r, 'a, 'm> Stand<'r, 'a, 'm> {
             columns_hash: hashes.columns.clone(),
             metric: material.metric.name(),
             definition: json!(engine.definition),
-            address: engine.plan.at.clone(),
+            address: engine.plan.at.as_deref().map(record::mask_address),
             engine_version: version.to_owned(),
             index: json!(build.index),
             load: json!(plan.load),
@@ -165,7 +166,7 @@ impl<'r, 'a, 'm> Stand<'r, 'a, 'm> {
         let plan = &self.run.request.plan;
         let filtered = self.material.cases.iter().any(|c| c.rows.is_some());
         let columns = dataset.columns.as_ref().filter(|_| filtered);
-        engine.create(&TableSpec {
+        let table = TableSpec {
             name: provenance::table_name(&dataset.name),
             dim: dataset.base.dim(),
             element: dataset.base.element(),
@@ -174,13 +175,15 @@ impl<'r, 'a, 'm> Stand<'r, 'a, 'm> {
             columns: columns.iter().flat_map(|c| c.iter()).map(|c| (c.name.clone(), c.kind())).collect(),
             indexed_columns: Vec::new(),
             index: self.build.index.clone(),
-        })?;
+        };
+        ask(engine, plan.limits.query, "making the table", move |e| e.create(&table))?;
         let spec = LoadSpec {
             vectors: dataset.base.clone(),
             columns: columns.map(|c| Arc::new(c.clone())),
             workers: plan.load.workers,
             batch: plan.load.batch,
             limit: plan.limits.load,
+            query_limit: plan.limits.query,
         };
         let what = format!("{}: load", self.title());
         self.with_step(&what, "rows", |run, watch| load(engine, &spec, &run.request.interrupted, watch))
@@ -190,6 +193,7 @@ impl<'r, 'a, 'm> Stand<'r, 'a, 'm> {
         let limits = BuildLimits {
             build: self.run.request.plan.limits.build,
             ready: self.run.request.plan.limits.ready,
+            query: self.run.request.plan.limits.query,
         };
         let index = &self.build.index;
         let what = format!("{}: build", self.title());
@@ -296,15 +300,20 @@ impl<'r, 'a, 'm> Stand<'r, 'a, 'm> {
         let plan = &self.run.request.plan;
         let fault =
             |source: EngineError| RunnerError::Engine { engine: self.engine.definition.name.clone(), source };
-        let search = engine
-            .encode(SearchSpec {
-                queries: self.material.dataset.queries.clone(),
-                k: plan.k,
-                effort: cell.effort,
-                filters: cell.case.filters.clone(),
-            })
+        let limit = plan.limits.query;
+        let search = SearchSpec {
+            queries: self.material.dataset.queries.clone(),
+            k: plan.k,
+            effort: cell.effort,
+            filters: cell.case.filters.clone(),
+        };
+        // Encoding grows with the query set and its filters, so it may take as long as a point.
+        let search = ask(engine, plan.limits.point, "preparing the queries", move |e| e.encode(search))
             .map_err(fault)?;
-        if let Some(query_plan) = engine.explain(&search, 0).map_err(fault)? {
+        let shown = search.clone();
+        let query_plan =
+            ask(engine, limit, "the query plan", move |e| e.explain(&shown, 0)).map_err(fault)?;
+        if let Some(query_plan) = query_plan {
             point.search.uses_index = query_plan.uses_index;
             point.search.query_plan = Some(query_plan.text);
         }
@@ -316,14 +325,17 @@ impl<'r, 'a, 'm> Stand<'r, 'a, 'm> {
             query_limit: plan.limits.query,
             point_limit: plan.limits.point,
         };
-        let before = engine.readiness().map_err(fault)?;
+        let ready = || ask(engine, limit, "readiness", |e| e.readiness()).map_err(fault);
+        let before = ready()?;
         let what = format!("{}: {}", self.title(), cell_name(point, cell));
+        let usage = ProcessWatch::start();
         let measured = self
             .with_step(&what, "queries", |run, watch| {
                 crate::clients::closed_loop(engine, &search, &spec, &run.request.interrupted, watch)
             })
             .map_err(fault)?;
-        let after = engine.readiness().map_err(fault)?;
+        usage.stop(self.engine, self.run.request.plan.limits.client_cpu, point);
+        let after = ready()?;
         let rows = self.material.dataset.base.rows() as u64;
         for readiness in [before, after] {
             if !readiness.ready || readiness.indexed.is_some_and(|indexed| indexed < rows) {

@@ -39,6 +39,7 @@ pub(crate) fn describe(
     let scores = if cell.case.truth.is_some() {
         let scores = Scores::of(measured, &stand.material.scorer(cell.case, plan.k)?);
         recall(&scores, queries, plan.seed, point);
+        point.search.matching_rows = matching_rows(cell);
         Some(scores)
     } else {
         push_flag(point, Flag::NoRecall);
@@ -298,11 +299,15 @@ fn is_chance(stand: &Stand<'_, '_, '_>, cell: &Cell<'_>, recall: f64, point: &Po
     if cell.case.rows.is_some() && distinct < 2.0 {
         return false;
     }
-    let matching: Vec<f64> =
-        cell.case.truth.iter().flat_map(|t| (0..t.queries()).map(|q| t.matching(q) as f64)).collect();
-    let rows = stats::mean(&matching).unwrap_or(0.0).round() as usize;
+    let rows = matching_rows(cell).unwrap_or(0.0).round() as usize;
     let evaluated = figures.recall_queries.unwrap_or(0) as usize;
     exact::is_chance_level(recall, distinct.round().max(1.0) as usize, rows, evaluated)
+}
+
+/// Rows that qualify for a query: counted, mean over the queries.
+fn matching_rows(cell: &Cell<'_>) -> Option<f64> {
+    let truth = cell.case.truth.as_ref()?;
+    stats::mean(&(0..truth.queries()).map(|query| truth.matching(query) as f64).collect::<Vec<_>>())
 }
 
 /// The raw figures: one row per query sent.

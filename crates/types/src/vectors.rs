@@ -72,6 +72,16 @@ impl Element {
     }
 }
 
+impl std::str::FromStr for Element {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        let all = [Element::F32, Element::F16, Element::I8, Element::U8, Element::Bit];
+        let found = all.into_iter().find(|e| e.name() == word.trim().to_ascii_lowercase());
+        found.ok_or_else(|| format!("unknown element type {word:?}; known: f32, f16, i8, u8, bit"))
+    }
+}
+
 impl fmt::Display for Element {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())

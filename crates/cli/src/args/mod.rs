@@ -1,10 +1,12 @@
 //! What can be typed: clap types and nothing else.
 
+mod compare;
 mod dataset;
 mod engine;
 mod run;
 mod truth;
 
+pub(crate) use compare::CompareArgs;
 pub(crate) use dataset::{
     ConvertArgs, DatasetArgs, DatasetCommand, FetchArgs, FormatArg, GenerateArgs, ListArgs, OpenArgs,
     SourceArgs, ValidateArgs,
@@ -24,7 +26,7 @@ use std::path::PathBuf;
     name = "annvil",
     version,
     max_term_width = 100,
-    after_help = "Exit codes: 0 valid; 1 our fault; 2 usage, configuration or bad input; 3 a gate was not met; 4 finished but not valid; 5 an engine unreachable or its set-up failed; 130 interrupted."
+    after_help = "Exit codes: 0 valid; 1 our fault; 2 usage, configuration or bad input; 3 a gate was not met or a result got worse; 4 finished but not valid; 5 an engine unreachable or its set-up failed; 130 interrupted."
 )]
 pub(crate) struct Cli {
     /// What to do.
@@ -59,6 +61,8 @@ pub(crate) enum Command {
     Engine(EngineArgs),
     /// Show a run again and write its page, charts and tables
     Report(ReportArgs),
+    /// Compare two runs: what moved, and exit code 3 where it got worse
+    Compare(CompareArgs),
     /// Show one query of a point: ids, distances, threshold, hits
     Explain(ExplainArgs),
     /// Say what this machine is, what can be measured on it, and the harness's own ceiling

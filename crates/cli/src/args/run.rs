@@ -7,7 +7,7 @@ use std::time::Duration;
 /// `annvil run`. What is given here replaces what the plan says.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// Plan: quick, smoke, full, or a TOML file
+    /// Plan: quick, smoke, full, a TOML file, or a run directory whose plan is run again
     #[arg(long, default_value = "quick", value_name = "PLAN")]
     pub(crate) plan: String,
     /// Data set: `builtin`, a file or a directory; may be repeated
@@ -97,6 +97,9 @@ pub(crate) struct RunArgs {
     /// Share of the client's own time above which a point is marked client_limited [default: 0.1]
     #[arg(long, value_name = "SHARE")]
     pub(crate) max_client_share: Option<f64>,
+    /// Share of the CPUs that annvil may use before a server's point is marked client_limited [default: 0.8]
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) max_client_cpu: Option<f64>,
     /// What the data files do not say.
     #[command(flatten)]
     pub(crate) open: OpenArgs,

@@ -4,6 +4,7 @@ use super::source::{self, Setting};
 use crate::{
     args::{ConvertArgs, FetchArgs, FormatArg, GenerateArgs},
     exit::{Outcome, usage_error},
+    paths,
     printer::Printer,
     progress::Progress,
 };
@@ -81,7 +82,7 @@ pub(crate) fn convert(args: &ConvertArgs, printer: &Printer) -> anyhow::Result<O
         FormatArg::Directory => {
             let provenance = directory::Provenance {
                 source: Some(args.source.dataset.clone()),
-                command: Some(std::env::args().collect::<Vec<_>>().join(" ")),
+                command: Some(paths::command_line().join(" ")),
                 truth_method: method,
             };
             directory::write(&opened, &args.out, &provenance)?;
@@ -109,13 +110,13 @@ pub(crate) fn generate(args: &GenerateArgs, printer: &Printer) -> anyhow::Result
         dim: args.dim,
         clusters: args.clusters.unwrap_or(defaults.clusters),
         metric: args.metric,
-        element: if args.metric == types::Metric::Hamming { types::Element::Bit } else { defaults.element },
+        element: if args.metric == types::Metric::Hamming { types::Element::Bit } else { args.element },
         seed: args.seed,
         columns: !args.no_columns,
     };
     recipe.check()?;
     let progress = Progress::new(printer);
-    let command = std::env::args().collect::<Vec<_>>().join(" ");
+    let command = paths::command_line().join(" ");
     if args.k == 0 {
         progress.on(&Event::Begin { what: "generating", unit: "vectors" });
         dataset::generate::generate_to(&recipe, &args.out, Some(command), &mut |done, total| {

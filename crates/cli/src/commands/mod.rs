@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod compare;
 mod dataset;
 mod dataset_make;
 mod dataset_text;
@@ -23,6 +24,7 @@ pub(crate) fn dispatch(command: Command, printer: &Printer) -> anyhow::Result<Ou
         Command::Truth(args) => truth::run(&args, printer),
         Command::Engine(args) => engine::run(args.command, printer),
         Command::Report(args) => report::run(&args, printer),
+        Command::Compare(args) => compare::run(&args, printer),
         Command::Explain(args) => explain::run(&args, printer),
         Command::Doctor(args) => doctor::run(&args, printer),
     }

@@ -52,7 +52,7 @@ fn request(args: &RunArgs) -> anyhow::Result<RunRequest> {
         mode,
         force: args.force,
         cache_dir: paths::cache_dir(args.open.cache_dir.as_ref()),
-        command: record::mask_command(std::env::args()),
+        command: paths::command_line(),
         tool: tool(),
         interrupted: stop::flag(),
     })
@@ -129,6 +129,7 @@ fn overlay(plan: &mut Plan, args: &RunArgs) -> anyhow::Result<()> {
     set(&mut plan.limits.point, args.point_timeout.as_ref());
     set(&mut plan.limits.errors, args.max_errors.as_ref());
     set(&mut plan.limits.client_share, args.max_client_share.as_ref());
+    set(&mut plan.limits.client_cpu, args.max_client_cpu.as_ref());
     if !args.clients.is_empty() {
         plan.clients.clone_from(&args.clients);
     }

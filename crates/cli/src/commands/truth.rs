@@ -19,13 +19,7 @@ pub(crate) fn run(args: &TruthArgs, printer: &Printer) -> anyhow::Result<Outcome
     }
     let out = args.out.as_deref().map(OutFile::new).transpose()?;
     let opened = source::open(&args.dataset, &args.open, printer)?;
-    let metric = opened.metric.ok_or_else(|| {
-        usage_error(format!(
-            "{} names no metric; give --metric with one of {}",
-            args.dataset,
-            Metric::ACCEPTED
-        ))
-    })?;
+    let metric = opened.require_metric()?;
     let mut cases = Vec::new();
     if args.filters.is_empty() {
         cases.push((None, Filters::None));
