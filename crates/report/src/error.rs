@@ -28,6 +28,16 @@ pub enum ReportError {
         /// The versions, each with its number of points.
         versions: String,
     },
+    /// Two runs that have nothing to compare.
+    #[error("{a} (A) and {b} (B) can't be compared: {what}")]
+    NotComparable {
+        /// Name of the one.
+        a: String,
+        /// Name of the other.
+        b: String,
+        /// The part that differs, with both values.
+        what: String,
+    },
     /// A file of the report cannot be written.
     #[error("cannot {action} {path}: {source}; the run itself is unharmed", path = path.display())]
     Io {

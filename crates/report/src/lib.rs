@@ -12,9 +12,11 @@
 //! | `table.rs`, `terminal.rs`, `csv.rs` | the table as data; its ways out |
 //! | `chart.rs`, `svg.rs` | the chart as data; its drawing |
 //! | `html.rs`, `templates/` | the page |
+//! | `compare.rs`, `compare/` | two runs side by side: what moved |
 
 mod best;
 mod chart;
+mod compare;
 mod csv;
 mod error;
 mod format;
@@ -34,6 +36,10 @@ mod testing;
 
 pub use best::FLOORS;
 pub use chart::{ChartData, ChartPoint, ChartSeries};
+pub use compare::{
+    ApartDataset, Because, Change, ChangeKind, CompareOptions, Difference, Figure, Outcome, Pair, Place,
+    RunComparison, RunName, compare, comparison_text,
+};
 pub use error::ReportError;
 pub use json::json;
 pub use table::{Cell, Column, Table};

@@ -137,12 +137,12 @@ fn body(table: &Table, shown: &[usize], width: usize, gap_above: bool) -> impl I
 }
 
 /// A note, indented by two.
-fn indented(text: &str, width: usize) -> String {
+pub(crate) fn indented(text: &str, width: usize) -> String {
     wrapped(text, width, "  ", "      ")
 }
 
 /// A paragraph broken at words, with what stands before its first and its other lines.
-fn wrapped(text: &str, width: usize, first: &str, others: &str) -> String {
+pub(crate) fn wrapped(text: &str, width: usize, first: &str, others: &str) -> String {
     let (mut out, mut line, mut empty) = (String::new(), first.to_owned(), true);
     for word in text.split_whitespace() {
         if !empty && line.chars().count() + 1 + word.chars().count() > width {
