@@ -148,9 +148,8 @@ fn case_23_stale_truth_by_force_is_not_valid() {
     let Some(path) = fixture("F24_stale_truth.hdf5") else { return };
     let s = Scratch::new();
     for engine in ["flat", "fake", "usearch"] {
-        let args = cases::run_words(engine, engine, &[]);
         let path = text(&path);
-        let done = s.annvil(&[&args[..], &["--dataset", &path, "--force"]].concat());
+        let done = s.annvil(&cases::run_words(engine, engine, &["--dataset", &path, "--force"]));
         assert_eq!(done.code, Some(4), "{}{}", done.out, done.err);
         assert!(done.err.contains("not valid"), "{}", done.err);
         for point in s.sweep(engine) {

@@ -46,14 +46,11 @@ pub fn find(name_or_path: &str) -> Result<Definition, DefinitionError> {
 /// option is unknown.
 pub fn open(definition: &Definition, address: Option<&str>) -> Result<Box<dyn Engine>, EngineError> {
     let unsupported = |what: String| Err(EngineError::new(ErrorKind::Unsupported, what));
-    if address.is_some() {
-        // The address may hold a password, so it is not repeated.
-        return unsupported(format!(
-            "{} runs inside Annvil and has no address; leave out --at",
-            definition.name
-        ));
-    }
     match definition.protocol.as_str() {
+        // The address may hold a password, so it is not repeated.
+        "usearch" | "flat" | "fake" if address.is_some() => {
+            unsupported(format!("{} runs inside Annvil and has no address; leave out --at", definition.name))
+        }
         "usearch" => usearch::open(definition),
         "flat" => flat::open(definition),
         "fake" => engine::fake::open(definition),

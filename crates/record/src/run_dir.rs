@@ -22,11 +22,37 @@ pub struct RunLock {
 const MANIFEST: &str = "manifest.json";
 const RECORDS: &str = "records.jsonl";
 
+/// Folders of a run.
+const FOLDERS: [&str; 3] = ["raw", "series", "logs"];
+
+/// What a run that was killed before its manifest was written may have left.
+const OURS: [&str; 5] = ["raw", "series", "logs", ".lock", "manifest.tmp"];
+
+/// Names of what a folder holds, sorted.
+fn names(folder: &Path) -> std::io::Result<Vec<String>> {
+    let entries = fs::read_dir(folder)?.flatten();
+    let mut names: Vec<String> = entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    Ok(names)
+}
+
+/// What a folder holds, in words.
+fn listed(mut names: Vec<String>) -> String {
+    let more = names.len().saturating_sub(8);
+    names.truncate(8);
+    match (names.is_empty(), more) {
+        (true, _) => "the folder is empty".into(),
+        (false, 0) => format!("it holds: {}", names.join(", ")),
+        (false, more) => format!("it holds: {} and {more} more", names.join(", ")),
+    }
+}
+
 impl RunDir {
     /// Makes a new run directory at `path` with its folders.
     ///
     /// # Errors
-    /// Where something stands there already, or it can't be written.
+    /// Where something stands there already (a run, or files that are not of a run), or it can't be
+    /// written.
     pub fn create(path: &Path) -> Result<Self, RecordError> {
         if [MANIFEST, RECORDS].iter().any(|name| path.join(name).exists()) {
             return Err(RecordError::Invalid {
@@ -35,7 +61,15 @@ impl RunDir {
                     .into(),
             });
         }
-        for folder in ["raw", "series", "logs"] {
+        let foreign = |name: &String| !OURS.contains(&name.as_str());
+        if let Ok(names) = names(path)
+            && names.iter().any(foreign)
+        {
+            let there = listed(names);
+            let reason = format!("is a folder of other things, {there}; choose another --out");
+            return Err(RecordError::Invalid { path: path.to_owned(), reason });
+        }
+        for folder in FOLDERS {
             let folder = path.join(folder);
             fs::create_dir_all(&folder).map_err(RecordError::io("create", &folder))?;
         }
@@ -61,20 +95,9 @@ impl RunDir {
         if path.join(MANIFEST).is_file() {
             return Ok(RunDir { path: path.to_owned() });
         }
-        let there = match fs::read_dir(path) {
+        let there = match names(path) {
             Err(e) => format!("the folder can't be read ({e})"),
-            Ok(entries) => {
-                let mut names: Vec<String> =
-                    entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect();
-                names.sort();
-                let more = names.len().saturating_sub(8);
-                names.truncate(8);
-                match (names.is_empty(), more) {
-                    (true, _) => "the folder is empty".into(),
-                    (false, 0) => format!("it holds: {}", names.join(", ")),
-                    (false, more) => format!("it holds: {} and {more} more", names.join(", ")),
-                }
-            }
+            Ok(names) => listed(names),
         };
         let reason = format!("is no run directory: looked for {MANIFEST}, {there}");
         Err(RecordError::Invalid { path: path.to_owned(), reason })

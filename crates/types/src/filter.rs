@@ -97,7 +97,10 @@ pub enum FilterError {
         known: String,
     },
     /// The operand has another type than the column.
-    #[error("filter compares {field:?} ({column:?}) with {value}, which has another type")]
+    #[error(
+        "filter compares {field:?}, a column of type {}, with {value}, which has another type",
+        format!("{column:?}").to_lowercase()
+    )]
     Type {
         /// The column.
         field: String,

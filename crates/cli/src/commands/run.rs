@@ -29,6 +29,9 @@ pub(crate) fn run(args: &RunArgs, printer: &Printer) -> anyhow::Result<Outcome> 
 }
 
 fn request(args: &RunArgs) -> anyhow::Result<RunRequest> {
+    if let Some(floor) = args.min_recall.filter(|floor| !(0.0..=1.0).contains(floor)) {
+        return Err(usage_error(format!("--min-recall {floor} is outside 0..1")));
+    }
     let resumed = if args.resume { Some(resumed(args)?) } else { None };
     let mut plan = match &resumed {
         Some((_, plan)) if !names_a_plan(args) => plan.clone(),
@@ -143,6 +146,7 @@ fn overlay(plan: &mut Plan, args: &RunArgs) -> anyhow::Result<()> {
     for engine in &mut plan.engines {
         overlay_engine(engine, args, &params)?;
     }
+    all_taken(plan, &params)?;
     set(&mut plan.metric, Some(&args.open.metric).filter(|m| m.is_some()));
     set(&mut plan.limit, Some(&args.open.limit).filter(|l| l.is_some()));
     let given = source::source_plan(&args.open);
@@ -188,6 +192,21 @@ fn overlay_engine(plan: &mut EnginePlan, args: &RunArgs, params: &engine::Params
         }
     }
     Ok(())
+}
+
+/// Refuses a parameter that no engine of the plan has: it was mistyped, and would be left out in silence.
+fn all_taken(plan: &Plan, params: &engine::Params) -> anyhow::Result<()> {
+    let taken = |name: &str| plan.engines.iter().flat_map(|e| &e.builds).any(|b| b.params.contains_key(name));
+    let Some(name) = params.keys().find(|name| !taken(name)) else { return Ok(()) };
+    let mut known = Vec::new();
+    for engine in &plan.engines {
+        let definition = engines::find(&engine.name)?;
+        let names: Vec<&str> =
+            definition.index.iter().flat_map(|i| i.params.keys()).map(String::as_str).collect();
+        let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        known.push(format!("{}: {names}", definition.name));
+    }
+    Err(usage_error(format!("--param {name}: no engine of the run has it; {}", known.join("; "))))
 }
 
 pub(crate) fn tool() -> record::Tool {

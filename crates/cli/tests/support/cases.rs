@@ -7,13 +7,16 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// Options of a run that is as short as a run can be.
-pub(crate) const SHORT: [&str; 8] =
-    ["--repeats", "2", "--warmup", "5", "--min-window", "1ms", "--no-report", "--quiet"];
+const SHORT: [[&str; 2]; 3] = [["--repeats", "2"], ["--warmup", "5"], ["--min-window", "1ms"]];
 
-/// The words of a run into `out`, short.
+/// The words of a run into `out`, short where `more` does not say otherwise.
 pub(crate) fn run_words<'a>(engine: &'a str, out: &'a str, more: &[&'a str]) -> Vec<&'a str> {
-    let mut words = vec!["run", "--engine", engine, "--out", out];
-    words.extend(SHORT);
+    let mut words = vec!["run", "--engine", engine, "--out", out, "--no-report", "--quiet"];
+    for pair in SHORT {
+        if !more.contains(&pair[0]) {
+            words.extend(pair);
+        }
+    }
     words.extend_from_slice(more);
     words
 }
