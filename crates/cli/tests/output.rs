@@ -20,6 +20,7 @@ fn commands<'a>() -> Vec<Vec<&'a str>> {
         fake_run("fake", "r", &["--effort", "10"]),
         fake_run("fake", "dry", &["--effort", "10", "--dry-run"]),
         vec!["report", "r"],
+        vec!["compare", "r", "r"],
         vec!["explain", "r", "fake:10", "--query", "3"],
         vec!["doctor", "--ceiling", "0.05"],
     ]
@@ -67,7 +68,7 @@ fn help_names_every_limit_with_its_default() {
             "{option} has no default in the help"
         );
     }
-    for command in ["run", "dataset", "truth", "engine", "report", "explain", "doctor"] {
+    for command in ["run", "dataset", "truth", "engine", "report", "compare", "explain", "doctor"] {
         s.ok(&[command, "--help"]);
     }
     assert!(s.ok(&["--version"]).out.starts_with("annvil 0."));

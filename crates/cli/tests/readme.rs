@@ -50,7 +50,7 @@ fn every_command_of_the_readme_works() {
         let mut args: Vec<&str> = command.iter().map(String::as_str).collect();
         let run = newest(&s).unwrap_or_default();
         for arg in &mut args {
-            if *arg == "RUN" {
+            if ["RUN", "RUN_A", "RUN_B"].contains(arg) {
                 *arg = &run;
             }
         }
