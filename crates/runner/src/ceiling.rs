@@ -1,6 +1,6 @@
 //! The harness's own ceiling: what the closed loop does against an engine that answers at once.
 
-use crate::{LoopSpec, RunnerError, clients::closed_loop};
+use crate::{LoopSpec, RunnerError, conductor::closed_loop};
 use engine::{Control, Engine, EngineError, IndexSpec, SearchSpec, TableSpec};
 use std::{sync::Arc, sync::atomic::AtomicBool, time::Duration};
 use types::{Element, Filters, Metric, Vectors};

@@ -7,6 +7,9 @@
 mod build;
 mod ceiling;
 mod clients;
+#[cfg(test)]
+mod clients_tests;
+mod conductor;
 mod error;
 mod event;
 mod key;
@@ -20,11 +23,14 @@ mod provenance;
 pub mod resolve;
 mod run;
 mod stand;
+mod stand_figures;
 mod sweep;
+pub mod truth;
 mod verdict;
 
 pub use ceiling::ceiling;
-pub use clients::{ClientLog, LoopSpec, Measured, Sent, Window, closed_loop};
+pub use clients::{ClientLog, LoopSpec, Measured, Sent, Window};
+pub use conductor::closed_loop;
 pub use error::RunnerError;
 pub use event::{Event, Events};
 pub use material::{Material, Preparation};

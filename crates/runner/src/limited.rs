@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn answers_and_panics_come_back() {
         let limit = Duration::from_secs(60);
-        assert!(ask(&fake(), limit, "identity", Engine::identity).is_ok());
+        assert!(ask(&fake(), limit, "identity", |e| e.identity()).is_ok());
         let error =
             ask(&fake(), limit, "x", |_| -> Result<(), EngineError> { panic!("on purpose") }).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Bug);

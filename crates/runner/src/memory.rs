@@ -1,6 +1,6 @@
 //! Memory of the process that holds the engine, while something is done.
 
-use crate::{RunnerError, resolve::ResolvedEngine, stand::push_flag};
+use crate::{RunnerError, resolve::ResolvedEngine, stand_figures::push_flag};
 use engine::Definition;
 use host::{ProcessSample, ProcessSampler, Scope};
 use record::{Flag, Point, RunDir, SeriesWriter};

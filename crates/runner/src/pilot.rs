@@ -6,7 +6,7 @@
 use crate::{
     Event, Events, LoopSpec, Plan, RunnerError,
     build::{BuildLimits, build},
-    clients::closed_loop,
+    conductor::closed_loop,
     load::{LoadSpec, load},
     material::Material,
     resolve::{self, ResolvedBuild, ResolvedEngine},

@@ -3,7 +3,8 @@
 
 use crate::{
     ClientLog, Measured, RunnerError,
-    stand::{Cell, Stand, push_flag},
+    stand::{Cell, Stand},
+    stand_figures::push_flag,
 };
 use exact::{QueryScore, Scorer};
 use hdrhistogram::Histogram;

@@ -93,7 +93,7 @@ pub(crate) struct FetchArgs {
     /// Folder to put it in
     #[arg(long, default_value = "data", value_name = "DIR")]
     pub(crate) to: PathBuf,
-    /// Base address to take <set>/<file> from instead of the known ones; may be repeated
+    /// Base address to take SET/FILE from instead of the known ones; may be repeated
     #[arg(long = "mirror", value_name = "URL")]
     pub(crate) mirrors: Vec<String>,
     /// Longest wait for a connection, for an answer, and for the next bytes

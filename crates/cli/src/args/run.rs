@@ -61,7 +61,7 @@ pub(crate) struct RunArgs {
     /// Exit code 3 where an engine reaches this recall at no effort
     #[arg(long, value_name = "RECALL")]
     pub(crate) min_recall: Option<f64>,
-    /// Run directory; runs/<time>-<plan> where none is given
+    /// Run directory; runs/TIME-PLAN where none is given
     #[arg(long, short, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Go on with a run that was interrupted: --out's, or the newest unfinished below runs/

@@ -89,7 +89,7 @@ fn validate(args: &ValidateArgs, printer: &Printer) -> anyhow::Result<Outcome> {
         let check = exact::TruthCheck { sample, seed: args.seed };
         let progress = Progress::new(printer);
         let verdict = Setting::new(args.source.open.cache_dir.as_ref())
-            .with(&progress, |with| runner::material::verify_truth(&opened, metric, truth, check, with))?;
+            .with(&progress, |with| runner::truth::verify_truth(&opened, metric, truth, check, with))?;
         let severity = if verdict.ok { Severity::Note } else { Severity::Error };
         report.add(Finding { severity, code: "truth", message: verdict.message, rows: Vec::new() });
     }

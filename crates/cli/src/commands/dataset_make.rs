@@ -13,7 +13,7 @@ use dataset::{
     fetch::{Event as FetchEvent, FetchOptions},
     generate::Recipe,
 };
-use runner::{Event, material::TruthAsk};
+use runner::{Event, truth::TruthAsk};
 use serde_json::json;
 use std::path::Path;
 use types::Filters;
@@ -150,7 +150,7 @@ fn complete(
     let progress = Progress::new(printer);
     let ask = TruthAsk { metric, k, filters: &Filters::None, threads: None };
     let (truth, _) = Setting::new(cache_dir)
-        .with(&progress, |with| runner::material::truth(dataset, &ask, "exact neighbours", with))?;
+        .with(&progress, |with| runner::truth::truth(dataset, &ask, "exact neighbours", with))?;
     dataset.truth = Some(truth);
     dataset.forget_hashes();
     Ok(Some(format!("exact search in float64, annvil {}", env!("CARGO_PKG_VERSION"))))

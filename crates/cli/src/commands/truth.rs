@@ -8,7 +8,10 @@ use crate::{
     progress::Progress,
 };
 use dataset::Dataset;
-use runner::material::{TruthAsk, filters_of, truth};
+use runner::{
+    material::filters_of,
+    truth::{TruthAsk, truth},
+};
 use serde_json::{Value, json};
 use std::{path::Path, time::Instant};
 use types::{Filters, Metric, Truth, units};
@@ -16,6 +19,9 @@ use types::{Filters, Metric, Truth, units};
 pub(crate) fn run(args: &TruthArgs, printer: &Printer) -> anyhow::Result<Outcome> {
     if args.out.is_some() && args.filters.len() > 1 {
         return Err(usage_error("--out holds one truth; give at most one --filter with it"));
+    }
+    if args.k == 0 {
+        return Err(usage_error("--k 0 asks for no neighbour; give at least 1"));
     }
     let out = args.out.as_deref().map(OutFile::new).transpose()?;
     let opened = source::open(&args.dataset, &args.open, printer)?;
