@@ -151,7 +151,7 @@ fn case_80_what_does_not_fit_is_refused_before_anything_starts() {
     s.write(
         "plain.toml",
         "name = 'plain'\ntitle = 'Plain'\nprotocol = 'fake'\n[capabilities]\nmetrics = ['l2']\nelements = ['f32']\n\
-         filters = ['eq_int']\nembedded = true\n[[index]]\nkind = 'flat'\n",
+         filters = ['eq_int']\nfilter_mode = 'before'\nbuild_time = 'after_load'\nembedded = true\n[[index]]\nkind = 'flat'\n",
     );
     let words = run_words("plain.toml", "r", &[&OPEN[..], &["--filter", "n < 20"]].concat());
     refused(&s, &words, &["plain", "range", "n < 20"]);

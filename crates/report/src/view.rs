@@ -117,11 +117,19 @@ impl<'a> View<'a> {
     }
 }
 
+/// A filter with how many rows pass it, as counted in the data.
+fn filter(name: &str, point: &Point) -> String {
+    let Some(matching) = point.search.matching_rows else { return format!("filter {name}") };
+    let share = format::percent(matching / point.rows.max(1) as f64);
+    let each = if matching.fract() == 0.0 { matching.to_string() } else { format!("{matching:.1}") };
+    format!("filter {name} ({share} of rows pass: {each} of {})", point.rows)
+}
+
 fn title(point: &Point) -> String {
     let mut parts = vec![point.dataset.clone()];
     parts.extend(point.k.map(|k| format!("k={k}")));
     parts.extend(point.clients.map(|n| format::counted(usize::try_from(n).unwrap_or(usize::MAX), "client")));
-    parts.extend(point.filter.as_ref().map(|name| format!("filter {name}")));
+    parts.extend(point.filter.as_ref().map(|name| filter(name, point)));
     parts.join(", ")
 }
 

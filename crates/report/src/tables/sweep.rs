@@ -6,7 +6,7 @@ use crate::{
     table::{Cell, Table},
     view::{self, Comparison},
 };
-use record::Point;
+use record::{Flag, Point};
 use types::units;
 
 /// A row per point; a point that is not valid has dashes and its reason below.
@@ -49,7 +49,9 @@ fn cells(table: &mut Table, point: &Point) -> Vec<Cell> {
     }
     let mut flags = flag_names(point);
     for flag in point.flags.iter().filter(|f| !f.invalidates()) {
-        flags = flags.note(table.footnote(format!("{}: {}", flag.name().replace('_', " "), flag.sentence())));
+        let figures = short_answers(*flag, point).unwrap_or_default();
+        let text = format!("{}{figures}: {}", flag.name().replace('_', " "), flag.sentence());
+        flags = flags.note(table.footnote(text));
     }
     // A point that is not valid may still hold figures; they are in points.csv, not here, where
     // they would be read as results.
@@ -62,7 +64,13 @@ fn cells(table: &mut Table, point: &Point) -> Vec<Cell> {
     });
     let mut mean = recall(s.recall);
     if ok && s.recall.is_none() {
-        mean = Cell::new("n/a", "").note(table.footnote(record::Flag::NoRecall.sentence()));
+        let nothing_passes = s.recall_excluded.is_some_and(|n| n > 0) && s.recall_queries == Some(0);
+        let why = if nothing_passes {
+            "No row qualifies for any query: there is no recall, and an empty answer is right."
+        } else {
+            Flag::NoRecall.sentence()
+        };
+        mean = Cell::new("n/a", "").note(table.footnote(why));
     }
     vec![
         effort,
@@ -78,4 +86,11 @@ fn cells(table: &mut Table, point: &Point) -> Vec<Cell> {
         latency(s.latency_p99_ns),
         flags,
     ]
+}
+
+/// How short the answers are, where that is the mark.
+fn short_answers(flag: Flag, point: &Point) -> Option<String> {
+    let (share, length) = point.search.short_share.zip(point.search.mean_length)?;
+    let text = format!(" ({} of answers, {length:.1} rows on average)", format::percent(share));
+    (flag == Flag::ShortAnswers).then_some(text)
 }
