@@ -56,6 +56,8 @@ pub struct RunComparison {
     pub datasets_apart: Vec<ApartDataset>,
     /// What else differs: tool, machine, engines, plan.
     pub differences: Vec<Difference>,
+    /// How much could be compared.
+    pub compared: Compared,
     /// Points that both runs have.
     pub pairs: Vec<Pair>,
     /// Points that only A has.
@@ -74,6 +76,17 @@ impl RunComparison {
     pub fn worse(&self) -> impl Iterator<Item = &Change> {
         self.changes.iter().filter(|c| c.worse)
     }
+}
+
+/// At how many search points of A what could be compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Compared {
+    /// Search points of A on data that B has.
+    pub of: usize,
+    /// Throughput.
+    pub throughput: usize,
+    /// Recall.
+    pub recall: usize,
 }
 
 /// A run in a line.
@@ -255,6 +268,7 @@ pub fn compare(
         datasets: data.shared.iter().map(|(name, _)| name.clone()).collect(),
         datasets_apart: data.apart,
         differences: differences::between(a.0, b.0),
+        compared: compared(&judged),
         pairs: judged.pairs,
         only_a: judged.only_a,
         only_b: judged.only_b,
@@ -282,8 +296,17 @@ fn add_what_concerns_the_runs(comparison: &mut RunComparison) {
     }
 }
 
+fn compared(judged: &pairs::Judged) -> Compared {
+    let search = || judged.pairs.iter().filter(|p| p.place.phase == Phase::Sweep);
+    let of =
+        |name| search().flat_map(|p| &p.figures).filter(|f| f.name == name && f.verdict.is_some()).count();
+    let missing = judged.only_a.iter().filter(|p| p.phase == Phase::Sweep).count();
+    Compared { of: search().count() + missing, throughput: of(pairs::THROUGHPUT), recall: of(pairs::RECALL) }
+}
+
+/// Without one throughput to compare nothing is called reproduced, whatever recall says.
 fn outcome(comparison: &RunComparison) -> Outcome {
-    let compared = comparison.pairs.iter().flat_map(|p| &p.figures).any(|f| f.verdict.is_some());
+    let compared = comparison.compared.throughput > 0;
     if comparison.changes.iter().any(|c| c.kind != ChangeKind::Missing) {
         Outcome::Moved
     } else if !compared || !comparison.changes.is_empty() || !comparison.untold.is_empty() {

@@ -37,7 +37,7 @@ mod testing;
 pub use best::FLOORS;
 pub use chart::{ChartData, ChartPoint, ChartSeries};
 pub use compare::{
-    ApartDataset, Because, Change, ChangeKind, CompareOptions, Difference, Figure, Outcome, Pair, Place,
+    ApartDataset, Because, Change, ChangeKind, CompareOptions, Compared, Difference, Figure, Outcome, Pair, Place,
     RunComparison, RunName, compare, comparison_text,
 };
 pub use error::ReportError;

@@ -268,7 +268,6 @@ fn recall(a: &Point, b: &Point) -> Figure {
         });
         return figure;
     }
-    let interval = |p: &Point| Some(Interval { low: p.search.recall_low?, high: p.search.recall_high? });
     let (verdict, because) = match (interval(a), interval(b)) {
         (Some(x), Some(y)) if x.overlaps(y) => (Verdict::NotDistinguishable, Some(Because::IntervalsOverlap)),
         (Some(x), Some(y)) if y.low > x.high => (Verdict::Larger, None),
@@ -277,6 +276,16 @@ fn recall(a: &Point, b: &Point) -> Figure {
     };
     (figure.verdict, figure.because) = (Some(verdict), because);
     figure
+}
+
+/// The 95 % interval of a point's recall. Where all queries are alike (each 1.0, say) the bootstrap
+/// gives one of no width, although the next query could differ: then it is 3 / queries to both
+/// sides, the bound for an event not seen in n trials (the rule of three, Hanley and Lippman-Hand 1983).
+fn interval(p: &Point) -> Option<Interval> {
+    let (low, high) = (p.search.recall_low?, p.search.recall_high?);
+    let alike = high - low < 1e-12;
+    let margin = p.search.recall_queries.filter(|n| alike && *n > 0).map_or(0.0, |n| 3.0 / n as f64);
+    Some(Interval { low: (low - margin).max(0.0), high: (high + margin).min(1.0) })
 }
 
 /// A size is read and not timed, so it has no spread.

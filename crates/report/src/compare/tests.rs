@@ -114,6 +114,17 @@ fn recall_moves_where_the_intervals_do_not_overlap() {
     assert_eq!((c.outcome, kinds(&c)), (Outcome::Moved, vec![(ChangeKind::Recall, false)]));
     let c = after(|_, p| set_recall(&mut p[2], 0.9501)).unwrap();
     assert_eq!((c.outcome, c.changes.len()), (Outcome::Reproduced, 0));
+    // 1.0 at each of 1,000 queries is no promise for all others: 3 / 1,000 is within the interval.
+    let whole = |lower: f64| {
+        let (m, mut a) = run();
+        let s = &mut a[2].search;
+        (s.recall, s.recall_low, s.recall_high) = (Some(1.0), Some(1.0), Some(1.0));
+        let mut b = a.clone();
+        let s = &mut b[2].search;
+        (s.recall, s.recall_low, s.recall_high) = (Some(lower), Some(lower - 0.0005), Some(lower + 0.0005));
+        compare((&m, &a), (&m, &b), CompareOptions::default()).unwrap().outcome
+    };
+    assert_eq!((whole(0.999), whole(0.99)), (Outcome::Reproduced, Outcome::Moved));
     // Recall by another truth, or none, is no recall to compare with; the throughput still is.
     for change in
         [|p: &mut Point| p.truth_hash = Some("b3:8888".into()), |p: &mut Point| p.search.recall = None]
@@ -160,6 +171,18 @@ fn a_throughput_limited_by_the_client_is_no_figure_and_recall_still_is() {
     assert_eq!(figures[0].incomparable.as_deref(), Some("limited by the client in B"));
     assert_eq!(c.pairs[2].marks_only_b, [Flag::ClientLimited]);
     assert_eq!(c.untold.len(), 1, "{:?}", c.untold);
+}
+
+#[test]
+fn nothing_is_reproduced_where_no_throughput_could_be_compared() {
+    let (m, mut points) = run();
+    points[2].flags = vec![Flag::ClientLimited];
+    let c = compare((&m, &points), (&m, &points), CompareOptions::default()).unwrap();
+    assert_eq!((c.outcome, c.compared.throughput, c.compared.recall), (Outcome::Reproduced, 1, 2));
+    points[3].flags = vec![Flag::ClientLimited];
+    let c = compare((&m, &points), (&m, &points), CompareOptions::default()).unwrap();
+    assert_eq!((c.outcome, c.compared.throughput, c.compared.recall), (Outcome::NotConfirmed, 0, 2));
+    assert!(comparison_text(&c, 100).contains("throughput at 0 and recall at 2 of 2 search points"));
 }
 
 #[test]
@@ -335,12 +358,12 @@ What else differs
 of              what     A       B
 engine usearch  version  2.17.0  2.18.0
 
-Loading and building
-engine and build                                      A        B   change
-usearch m=16 ef_construction=128  load           1.00 s   1.00 s   +0.0 %
-                                  build          4.00 s   5.00 s  +25.0 %
-                                  to queryable   5.01 s   5.01 s   +0.0 %
-                                  index         2.2 MiB  2.2 MiB   +0.0 %
+usearch m=16 ef_construction=128: loading and building
+figure              A        B   change
+load           1.00 s   1.00 s   +0.0 %
+build          4.00 s   5.00 s  +25.0 %
+to queryable   5.01 s   5.01 s   +0.0 %
+index         2.2 MiB  2.2 MiB   +0.0 %
 
 usearch m=16 ef_construction=128: sentences, k=10, 1 client
 effort             A 1/s  B 1/s   change  throughput  recall A  recall B  moved  p99 change
@@ -357,6 +380,7 @@ Worse in B
       memory at limit 2.0 GiB
 
 Result: MOVED
+  Compared: throughput at 1 and recall at 1 of 2 search points of A.
   Tolerance: throughput moved where the ranges over the repeats do not overlap and the medians
       differ by at least 5.0 %; recall where the 95 % intervals do not overlap; index size by at
       least 5.0 %. Times and latencies are shown and not judged.

@@ -27,8 +27,7 @@ pub fn comparison_text(c: &RunComparison, width: usize) -> String {
     };
     show(&apart(c));
     show(&differences(c));
-    show(&loading(c));
-    for table in searches(c) {
+    for table in loading(c).into_iter().chain(searches(c)) {
         show(&table);
     }
     for (side, places) in [("A", &c.only_a), ("B", &c.only_b)] {
@@ -96,52 +95,38 @@ fn differences(c: &RunComparison) -> Table {
     table
 }
 
-/// Loads and builds, a row per figure. None of them is judged but the size: each was measured once.
-fn loading(c: &RunComparison) -> Table {
-    let mut table = Table::new(
-        "loading",
-        "Loading and building",
-        &[
-            ("~engine and build", "engine_build"),
-            ("", "figure"),
-            (">A", "a"),
-            (">B", "b"),
-            (">change", "change"),
-        ],
-    );
-    let mut above = String::new();
+/// Loads and builds, a table for each engine and build, a row per figure. None of them is judged
+/// but the size: each was measured once.
+fn loading(c: &RunComparison) -> Vec<Table> {
+    let mut tables: Vec<Table> = Vec::new();
     for pair in c.pairs.iter().filter(|p| p.place.phase != Phase::Sweep) {
-        // An engine's figures stand together, under one label.
-        let name = label(c, &pair.place);
-        let shown = if above == name { "" } else { name.as_str() };
-        let mut label = Cell::new(shown, name.as_str());
-        above.clone_from(&name);
+        let title = format!("{}: loading and building", label(c, &pair.place));
+        let at = tables.iter().position(|t| t.title == title).unwrap_or_else(|| {
+            let columns = [("figure", "figure"), (">A", "a"), (">B", "b"), (">change", "change")];
+            tables.push(Table::new("loading", title, &columns));
+            tables.len() - 1
+        });
+        let table = &mut tables[at];
         if let Some(why) = &pair.incomparable {
             let note = table.footnote(format!("Not compared: {why}"));
             let figure = Cell::text(if pair.place.phase == Phase::Load { "load" } else { "build" });
-            table.rows.push(vec![label, figure.note(note), Cell::dash(), Cell::dash(), Cell::dash()]);
-            continue;
+            table.rows.push(vec![figure.note(note), Cell::dash(), Cell::dash(), Cell::dash()]);
         }
-        for figure in &pair.figures {
-            let (what, show): (_, fn(f64) -> String) = match figure.name {
-                "load_seconds" => ("load", units::seconds),
-                "build_seconds" => ("build", units::seconds),
-                "queryable_seconds" => ("to queryable", units::seconds),
-                INDEX_BYTES => ("index", size),
-                _ => continue,
-            };
-            let value = |v: Option<f64>| Cell::figure(v, show);
-            let row = vec![
-                std::mem::replace(&mut label, Cell::new("", name.as_str())),
-                Cell::text(what),
-                value(figure.a),
-                value(figure.b),
-                change(figure),
-            ];
-            table.rows.push(row);
-        }
+        table.rows.extend(pair.figures.iter().filter_map(loading_row));
     }
-    table
+    tables
+}
+
+fn loading_row(figure: &Figure) -> Option<Vec<Cell>> {
+    let (what, show): (_, fn(f64) -> String) = match figure.name {
+        "load_seconds" => ("load", units::seconds),
+        "build_seconds" => ("build", units::seconds),
+        "queryable_seconds" => ("to queryable", units::seconds),
+        INDEX_BYTES => ("index", size),
+        _ => return None,
+    };
+    let value = |v: Option<f64>| Cell::figure(v, show);
+    Some(vec![Cell::text(what), value(figure.a), value(figure.b), change(figure)])
 }
 
 /// Engine and build, with what tells it from another of the same words, and the data set where
@@ -263,6 +248,9 @@ fn result(c: &RunComparison, width: usize) -> String {
         text += &format!("{}\n", list("Could not be told", &c.untold, width));
     }
     text += &format!("Result: {word}\n");
+    let n = &c.compared;
+    let compared = format!("Compared: throughput at {} and recall at {} of {}", n.throughput, n.recall, n.of);
+    text += &indented(&format!("{compared} search points of A."), width);
     text + &indented(&format!("Tolerance: {}", c.tolerance), width)
 }
 
