@@ -12,6 +12,9 @@ use support::{Scratch, fixture, workspace};
 const OPEN: [&str; 8] =
     ["--dataset", "base.fbin", "--queries", "queries.fbin", "--metric", "l2", "--columns", "columns.csv"];
 
+/// Whether a row passes a filter.
+type Passes = fn(usize) -> bool;
+
 /// Base, queries and columns in a scratch folder: `n` is the row number, and a column of each type.
 fn made(s: &Scratch) -> (Vec<f32>, Vec<f32>) {
     let (base, queries) = (numbers(200 * 8, 1), numbers(5 * 8, 2));
@@ -93,7 +96,7 @@ fn case_79_selectivity_is_counted_not_taken_from_a_name() {
 fn case_80_every_kind_of_filter_against_exact_answers() {
     let s = Scratch::new();
     let (base, queries) = made(&s);
-    let all: [(&str, fn(usize) -> bool); 9] = [
+    let all: [(&str, Passes); 9] = [
         ("n = 17", |n| n == 17),
         ("score = 8.75", |n| n == 17),
         ("word = 'w3'", |n| n % 7 == 3),
