@@ -101,7 +101,7 @@ fn case_6_a_header_that_does_not_match_the_body() {
     let limited = |limit| open(&path, &OpenOptions { limit: Some(limit), ..OpenOptions::default() });
     assert_eq!(limited(60).unwrap().base.rows(), 60);
     assert_eq!(limited(7).unwrap().base.rows(), 7);
-    assert!(limited(61).unwrap_err().to_string().contains("at most 60"));
+    assert!(limited(61).unwrap_err().to_string().contains("--limit 60"));
     // A limit is no excuse for bytes that should not be there.
     let path = fixture("F10b_trailing.fbin").unwrap();
     assert!(open(&path, &OpenOptions { limit: Some(60), ..OpenOptions::default() }).is_err());
