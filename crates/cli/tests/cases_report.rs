@@ -437,3 +437,23 @@ fn case_115_a_password_is_nowhere() {
     }
     assert!(s.manifest("run").to_string().contains("postgres://***@db.example:5432/v"));
 }
+
+/// cases.md 66: parameters that differ between engines stay marked in the result.
+#[test]
+fn case_66_unequal_parameters_stay_in_the_result() {
+    let s = Scratch::new();
+    let words =
+        ["run", "--engine", "usearch", "--engine", "fake", "--limit", "300", "--repeats", "1", "--out", "r"];
+    s.write(
+        "unequal.toml",
+        "name='x'\ndatasets=['builtin']\nlimit=300\nrepeats=1\nwarmup=10\nmin_window='1ms'\n\
+         [[engine]]\nname='usearch'\nefforts=[10]\n[[engine.build]]\nparams={m=8}\n\
+         [[engine]]\nname='fake'\nefforts=[10]\n[[engine.build]]\nparams={m=32}\n",
+    );
+    s.ok(&["run", "--plan", "unequal.toml", "--out", "u", "--no-report"]);
+    let findings = s.manifest("u")["verdict"]["findings"].to_string();
+    assert!(findings.contains("m is not the same for all engines: 8 in usearch, 32 in fake"), "{findings}");
+    s.ok(&[&words[..], &["--effort", "10", "--param", "m=16", "--no-report"]].concat());
+    let findings = s.manifest("r")["verdict"]["findings"].to_string();
+    assert!(!findings.contains("m is not the same"), "{findings}");
+}

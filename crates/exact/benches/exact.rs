@@ -22,6 +22,7 @@ fn say(text: &str) {
 }
 
 /// Best of three runs; of one where an argument of the command line is no part of `what`.
+#[expect(clippy::disallowed_methods, reason = "a bench is a program and has arguments of its own")]
 fn time<T>(what: &str, pairs: usize, dim: usize, run: impl Fn() -> T) -> T {
     let mut best = f64::INFINITY;
     let mut last = None;

@@ -37,8 +37,8 @@ mod testing;
 pub use best::FLOORS;
 pub use chart::{ChartData, ChartPoint, ChartSeries};
 pub use compare::{
-    ApartDataset, Because, Change, ChangeKind, CompareOptions, Compared, Difference, Figure, Outcome, Pair, Place,
-    RunComparison, RunName, compare, comparison_text,
+    ApartDataset, Because, Change, ChangeKind, CompareOptions, Compared, Difference, Figure, Outcome, Pair,
+    Place, RunComparison, RunName, compare, comparison_text,
 };
 pub use error::ReportError;
 pub use json::json;

@@ -29,7 +29,7 @@ pub fn write(run: &RunDir) -> Result<Written, ReportError> {
     write_selected(run, &Selection::default())
 }
 
-/// [`write`] of a part of the run.
+/// [`write()`] of a part of the run.
 ///
 /// # Errors
 /// Where the run cannot be read, holds no point of the selection, mixes measurement versions, or a

@@ -15,7 +15,7 @@ use crate::{
     verdict,
 };
 use engine::{Engine, EngineError, Identity};
-use record::{Manifest, Point, RunDir, RunSession, Verdict};
+use record::{Finding, Manifest, Point, RunDir, RunSession, Verdict};
 use std::{
     collections::HashMap,
     path::PathBuf,
@@ -118,7 +118,9 @@ pub fn run(request: &RunRequest, events: Events<'_>) -> Result<RunOutcome, Runne
     };
     reach_any(request, events)?;
     let prepared = prepare_plan(&request.plan, &with)?;
+    let unequal = resolve::unequal_parameters(&request.plan, &prepared)?;
     let mut run = Run::open(request, &prepared, events)?;
+    run.unequal = verdict::unequal(&unequal);
     let mut interrupted = false;
     for material in &prepared.materials {
         for engine in &prepared.engines {
@@ -176,6 +178,7 @@ pub(crate) struct Run<'a> {
     finished: usize,
     planned: usize,
     unreachable: Vec<(String, String)>,
+    unequal: Vec<Finding>,
     _lock: record::RunLock,
 }
 
@@ -224,6 +227,7 @@ impl<'a> Run<'a> {
             finished: 0,
             planned,
             unreachable,
+            unequal: Vec::new(),
             _lock: lock,
         })
     }
@@ -320,7 +324,8 @@ impl<'a> Run<'a> {
     fn finish(mut self, interrupted: bool) -> Result<RunOutcome, RunnerError> {
         let points = self.current_points();
         if !interrupted {
-            let findings = verdict::findings(&self.manifest, &points);
+            let mut findings = verdict::findings(&self.manifest, &points);
+            findings.append(&mut self.unequal);
             let valid = findings.iter().all(|f| !f.fatal);
             self.manifest.verdict = Some(Verdict { valid, findings });
         }

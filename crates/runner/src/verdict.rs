@@ -1,6 +1,7 @@
 //! Whether the figures of a run may be used: the guards, derived from its records. Marks that only
 //! limit what a figure says stay with their points.
 
+use crate::resolve::Unequal;
 use record::{Finding, Manifest, Phase, Point, Status};
 use std::collections::BTreeMap;
 
@@ -17,6 +18,16 @@ pub(crate) fn findings(manifest: &Manifest, points: &[Point]) -> Vec<Finding> {
     findings
 }
 
+/// Build parameters that differ between engines: no fault, but the reader must know (cases.md 66).
+pub(crate) fn unequal(parameters: &[Unequal]) -> Vec<Finding> {
+    let text = |p: &Unequal| {
+        let values: Vec<String> =
+            p.values.iter().map(|(engine, value)| format!("{value} in {engine}")).collect();
+        format!("{} is not the same for all engines: {}", p.name, values.join(", "))
+    };
+    parameters.iter().map(|p| finding(false, "unequal_parameters", None, text(p))).collect()
+}
+
 fn finding(fatal: bool, code: &str, engine: Option<&str>, message: String) -> Finding {
     Finding { fatal, code: code.to_owned(), engine: engine.map(str::to_owned), message }
 }
@@ -30,7 +41,7 @@ fn measured_nothing(points: &[Point], findings: &mut Vec<Finding>) {
 
 /// Failed and invalid points: one finding for each engine and reason.
 fn broken_points(points: &[Point], findings: &mut Vec<Finding>) {
-    let mut groups: BTreeMap<(String, String, String), usize> = BTreeMap::new();
+    let mut groups: BTreeMap<(String, String), (String, usize)> = BTreeMap::new();
     for point in points.iter().filter(|p| p.status != Status::Valid) {
         let code = match point.status {
             Status::Skipped => "skipped",
@@ -38,9 +49,11 @@ fn broken_points(points: &[Point], findings: &mut Vec<Finding>) {
         };
         let reason = point.reason.clone().unwrap_or_default();
         let reason = reason.strip_prefix("not measured: ").unwrap_or(&reason).to_owned();
-        *groups.entry((point.engine.clone(), code.to_owned(), reason)).or_default() += 1;
+        // The first point of a reason is its cause, so its code counts; the others follow from it.
+        let group = groups.entry((point.engine.clone(), reason)).or_insert_with(|| (code.to_owned(), 0));
+        group.1 += 1;
     }
-    for ((engine, code, reason), count) in groups {
+    for ((engine, reason), (code, count)) in groups {
         let points = if count == 1 { "1 point".to_owned() } else { format!("{count} points") };
         let fatal = code != "skipped";
         findings.push(finding(fatal, &code, Some(&engine), format!("{points}: {reason}")));
