@@ -75,13 +75,22 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(broken)
 }
 
+/// What the engine lacks, or an option that it does not know, is for the user to correct.
+fn engine_outcome(error: &engine::EngineError) -> Outcome {
+    match error.kind() {
+        engine::ErrorKind::Unsupported => Outcome::Usage,
+        engine::ErrorKind::Stopped => Outcome::Interrupted,
+        _ => Outcome::Engine,
+    }
+}
+
 fn classify(error: &anyhow::Error) -> Outcome {
     for cause in error.chain() {
         if let Some(error) = cause.downcast_ref::<RunnerError>() {
             return match error {
                 RunnerError::Plan(_) | RunnerError::Refused(_) => Outcome::Usage,
                 RunnerError::Dataset(_) | RunnerError::Exact(_) | RunnerError::Record(_) => Outcome::Usage,
-                RunnerError::Engine { .. } => Outcome::Engine,
+                RunnerError::Engine { source, .. } => engine_outcome(source),
                 RunnerError::Interrupted => Outcome::Interrupted,
             };
         }
@@ -95,8 +104,8 @@ fn classify(error: &anyhow::Error) -> Outcome {
         {
             return Outcome::Usage;
         }
-        if cause.is::<engine::EngineError>() {
-            return Outcome::Engine;
+        if let Some(error) = cause.downcast_ref::<engine::EngineError>() {
+            return engine_outcome(error);
         }
     }
     Outcome::Internal

@@ -457,3 +457,24 @@ fn case_66_unequal_parameters_stay_in_the_result() {
     let findings = s.manifest("r")["verdict"]["findings"].to_string();
     assert!(!findings.contains("m is not the same"), "{findings}");
 }
+
+/// A control that beats the truth, or fails a query that was answered, is not passed over.
+#[test]
+fn a_control_is_held_to_every_answer() {
+    let s = Scratch::new();
+    // An exact control by its definition, that is none.
+    let text = s.ok(&["engine", "show", "fake"]).out.replace("exact = false", "exact = true");
+    let text = if text.contains("exact = true") {
+        text
+    } else {
+        text.replacen("[capabilities]", "[capabilities]\nexact = true", 1)
+    };
+    s.write("control.toml", &text);
+    for options in ["effort_recall=true", "effort_recall=true,fail_share=0.004"] {
+        let out = options.len().to_string();
+        let engine = format!("./control.toml:{options}");
+        let done = s.annvil(&support::fake_run(&engine, &out, &["--effort", "10"]));
+        assert_eq!(done.code, Some(4), "{options}: {}", done.err);
+        assert!(done.err.contains("control"), "{options}: {}", done.err);
+    }
+}

@@ -128,7 +128,7 @@ fn a_complete_run_resumed_measures_nothing_and_a_changed_parameter_only_what_it_
     s.ok(&more);
     let efforts: Vec<Value> = s.sweep("r").iter().map(|p| p["effort"].clone()).collect();
     assert_eq!(efforts, [10, 20, 40]);
-    let mut budget = fake_run(&engine, "r", &["--effort", "10,20,40", "--query-timeout", "5s"]);
+    let mut budget = fake_run(&engine, "r", &["--effort", "10,20,40", "--seed", "2"]);
     budget.push("--resume");
     s.ok(&budget);
     assert_eq!(s.sweep("r").len(), 6, "a changed budget reuses no old figure");
@@ -137,6 +137,26 @@ fn a_complete_run_resumed_measures_nothing_and_a_changed_parameter_only_what_it_
         5,
         "and the result holds the new ones"
     );
+}
+
+#[test]
+fn a_failed_point_is_tried_again_and_a_larger_limit_costs_no_finished_point() {
+    let s = Scratch::new();
+    let engine = "fake:build_s=1";
+    let short = s.annvil(&fake_run(engine, "r", &["--effort", "10", "--build-timeout", "100ms"]));
+    assert_eq!(short.code, Some(4), "{}", short.err);
+    assert!(short.err.contains("--build-timeout"), "{}", short.err);
+    let mut longer = fake_run(engine, "r", &["--effort", "10", "--build-timeout", "1m"]);
+    longer.push("--resume");
+    s.ok(&longer);
+    assert_eq!(s.manifest("r")["verdict"]["valid"], true);
+    let loads = s.points("r").iter().filter(|p| p["phase"] == "load").count();
+    assert_eq!(loads, 1, "the load was finished and is kept");
+    let before = s.points("r").len();
+    let mut again = fake_run(engine, "r", &["--effort", "10", "--point-timeout", "2h"]);
+    again.push("--resume");
+    s.ok(&again);
+    assert_eq!(s.points("r").len(), before, "another limit measures no finished point again");
 }
 
 #[test]

@@ -54,7 +54,7 @@ impl Flag {
     pub fn sentence(self) -> &'static str {
         match self {
             Flag::ClientLimited => {
-                "The client, not the engine, was the limit here; the figure is a lower bound and not the engine's."
+                "The client, not the engine, was the limit here (its own work, or waiting for a CPU that others used); the figure is a lower bound and not the engine's."
             }
             Flag::Noisy => {
                 "The repeats differ by more than 10 %; small differences to other points mean nothing."

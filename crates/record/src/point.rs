@@ -230,7 +230,8 @@ pub struct SearchFigures {
     /// Warm-up queries sent before the clock started, not counted above.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub warmup_queries: Option<u64>,
-    /// Latency of the very first query of the point (in the warm-up where there is one).
+    /// Latency of the very first query of the point (in the warm-up where there is one, else in the
+    /// first window).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub first_query_ns: Option<u64>,
     /// Mean recall (docs/measurement.md).
@@ -287,7 +288,8 @@ pub struct SearchFigures {
     /// Answers not in order of distance.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub unordered_answers: Option<u64>,
-    /// Throughput x mean latency: requests in service, to compare with `clients`.
+    /// Sum of the latencies / wall time of the windows: requests in service (Little's law), to compare
+    /// with `clients`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub in_service: Option<f64>,
     /// Share of the client threads' time outside the engine's call.

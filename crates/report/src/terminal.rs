@@ -34,7 +34,11 @@ pub fn terminal(manifest: &Manifest, points: &[Point], width: usize) -> String {
     for comparison in &comparisons {
         let sweep = tables::sweep::table(comparison);
         if sweep.rows.len() <= MOST_POINTS {
-            for part in sweep.split(1) {
+            for mut part in sweep.split(1) {
+                // The parts are headed by engine and build; with several comparisons that is not enough.
+                if comparisons.len() > 1 {
+                    part.title = format!("{} ({})", part.title, comparison.title);
+                }
                 show(&part);
             }
         }

@@ -1,6 +1,6 @@
 //! The build phase: the call that builds, then the wait until the index is ready; both timed.
 
-use crate::limited::ask;
+use crate::limited::{Limit, ask};
 use engine::{Control, Engine, EngineError, ErrorKind, IndexInfo, IndexSpec, Sizes};
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -47,12 +47,13 @@ pub(crate) fn build(
     let called = Instant::now();
     let indexed = wait_until_ready(engine, limits, interrupted, watch)?;
     let ready = Instant::now();
+    let asking = Limit::query(limits.query, interrupted);
     Ok(Built {
         build_seconds: (called - start).as_secs_f64(),
         ready_seconds: (ready - called).as_secs_f64(),
         indexed,
-        info: ask(engine, limits.query, "reading the index back", |e| e.index_info())?,
-        sizes: ask(engine, limits.query, "sizes", |e| e.sizes())?,
+        info: ask(engine, asking, "reading the index back", |e| e.index_info())?,
+        sizes: ask(engine, asking, "sizes", |e| e.sizes())?,
     })
 }
 
@@ -112,7 +113,7 @@ fn wait_until_ready(
     let deadline = Instant::now() + limits.ready;
     let mut pause = Duration::from_millis(1);
     loop {
-        let readiness = ask(engine, limits.query, "readiness", |e| e.readiness())?;
+        let readiness = ask(engine, Limit::query(limits.query, interrupted), "readiness", |e| e.readiness())?;
         if readiness.ready {
             return Ok(readiness.indexed);
         }

@@ -2,7 +2,11 @@
 
 use crate::{LoopSpec, RunnerError, conductor::closed_loop};
 use engine::{Control, Engine, EngineError, IndexSpec, SearchSpec, TableSpec};
-use std::{sync::Arc, sync::atomic::AtomicBool, time::Duration};
+use std::{
+    sync::Arc,
+    sync::atomic::AtomicBool,
+    time::{Duration, Instant},
+};
 use types::{Element, Filters, Metric, Vectors};
 
 const DIM: usize = 8;
@@ -12,7 +16,7 @@ const K: usize = 10;
 
 /// Queries a second of `clients` client threads against the null engine, with everything on that
 /// a measured point has: two clock readings, times and ids stored, progress published. The median
-/// of five windows that together last about `length`.
+/// of the windows that fit into `length`, five at least.
 ///
 /// # Errors
 /// Where threads can't be started.
@@ -53,8 +57,13 @@ fn measure(clients: usize, length: Duration, interrupted: &AtomicBool) -> Result
         min_window: length / 5,
         query_limit: Duration::from_secs(10),
         point_limit: Duration::from_secs(60) + length * 10,
+        most_ids: K,
     };
-    let measured = closed_loop(&engine, &search, &spec, interrupted, &mut |_, _| {})?;
-    let rates: Vec<f64> = measured.windows.iter().map(crate::Window::throughput).collect();
+    let (started, mut rates) = (Instant::now(), Vec::new());
+    // A window holds a bounded number of queries, so several points may be needed to fill the time.
+    while rates.is_empty() || started.elapsed() < length {
+        let measured = closed_loop(&engine, &search, &spec, interrupted, &mut |_, _| {})?;
+        rates.extend(measured.windows.iter().map(crate::Window::throughput));
+    }
     Ok(types::stats::median(&rates).unwrap_or(0.0))
 }

@@ -37,6 +37,8 @@ pub struct LoopSpec {
     pub query_limit: Duration,
     /// Longest that all windows may take together.
     pub point_limit: Duration,
+    /// Rows that an answer can hold: k, or all rows where there are fewer. Buffers are made for it.
+    pub most_ids: usize,
 }
 
 /// One query as a client saw it. Times in nanoseconds from the start of the window.
@@ -113,6 +115,8 @@ pub struct Measured {
     pub warmup_queries: u64,
     /// Latency of the first query that client 0 sent.
     pub first_query_ns: Option<u64>,
+    /// The limit that ended the point before all windows were measured.
+    pub cut_short: Option<EngineError>,
 }
 
 /// What the conductor tells the clients.
@@ -182,6 +186,7 @@ pub(crate) enum Note {
 pub(crate) struct Client {
     pub(crate) id: usize,
     pub(crate) clients: usize,
+    pub(crate) most_ids: usize,
     pub(crate) warmup: usize,
     pub(crate) engine: Arc<dyn Engine>,
     pub(crate) search: Arc<EncodedSearch>,
@@ -268,7 +273,7 @@ impl Client {
     fn empty_log(&self, passes: usize) -> ClientLog {
         let sends = self.my_queries().count() * passes;
         let mut sent = vec![Sent { query: u32::MAX, ..Sent::default() }; sends];
-        let mut ids = vec![u64::MAX; sends * self.search.spec.k];
+        let mut ids = vec![u64::MAX; sends * self.most_ids];
         sent.clear();
         ids.clear();
         ClientLog { sent, ids, ..ClientLog::default() }

@@ -49,6 +49,7 @@ fn spec(clients: usize) -> LoopSpec {
         min_window: Duration::ZERO,
         query_limit: Duration::from_secs(30),
         point_limit: Duration::from_secs(60),
+        most_ids: 3,
     }
 }
 
@@ -117,6 +118,16 @@ fn a_client_that_hangs_fails_the_point_and_is_left_behind() {
     assert_eq!(error.kind(), ErrorKind::Timeout);
     assert!(error.to_string().contains("--query-timeout"), "{error}");
     assert!(started.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn windows_before_a_limit_are_kept_and_the_point_says_so() {
+    let mut spec = spec(1);
+    spec.query_limit = Duration::from_millis(300);
+    // 8 warm-up queries and one window of 40 pass before the 60th search hangs.
+    let measured = measure(&fake("hang_at_search=60"), &spec).expect("it keeps what it has");
+    assert_eq!(measured.windows.len(), 1);
+    assert_eq!(measured.cut_short.expect("a reason").kind(), ErrorKind::Timeout);
 }
 
 #[test]

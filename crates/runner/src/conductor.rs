@@ -30,7 +30,7 @@ pub fn closed_loop(
     let result = conductor.run(watch);
     conductor.shared.stop.store(true, Ordering::Relaxed);
     conductor.shared.tell(Step::Quit);
-    if result.is_ok() {
+    if result.as_ref().is_ok_and(|measured| measured.cut_short.is_none()) {
         for handle in conductor.threads.drain(..) {
             // A client that panicked has sent no log, so `run` has failed already.
             let _ended = handle.join();
@@ -64,6 +64,7 @@ impl<'a> Conductor<'a> {
             let client = Client {
                 id,
                 clients: spec.clients,
+                most_ids: spec.most_ids,
                 warmup: spec.warmup / spec.clients + usize::from(id < spec.warmup % spec.clients),
                 engine: engine.clone(),
                 search: search.clone(),
@@ -85,7 +86,7 @@ impl<'a> Conductor<'a> {
             }
         }
         let queries = search.spec.queries.rows();
-        let k = search.spec.k;
+        let k = spec.most_ids;
         let deadline = Instant::now() + spec.point_limit;
         Ok(Conductor { shared, notes, threads, spec, queries, k, interrupted, deadline })
     }
@@ -105,20 +106,45 @@ impl<'a> Conductor<'a> {
         let per_window = (passes * self.queries) as u64;
         let total = per_window * self.spec.repeats as u64;
         let mut windows = Vec::with_capacity(self.spec.repeats);
+        let mut cut_short = None;
         for round in 0..self.spec.repeats {
-            self.shared.tell(Step::Prepare { round, passes });
-            self.collect(&mut |_| {})?;
-            let lead = Duration::from_millis(2) + Duration::from_micros(30) * self.spec.clients as u32;
-            self.shared.tell(Step::Go { round, start: Instant::now() + lead });
-            let before = per_window * round as u64;
-            let notes = self.collect(&mut |done| watch(before + done, total))?;
-            let clients = notes
-                .into_iter()
-                .map(|note| if let Note::Log(log) = note { log } else { ClientLog::default() })
-                .collect();
-            windows.push(Window { clients });
+            match self.window(round, passes, total, watch) {
+                Ok(window) => windows.push(window),
+                // What was measured before a limit is kept, and the point says so.
+                Err(error) if error.kind() == ErrorKind::Timeout && !windows.is_empty() => {
+                    cut_short = Some(error);
+                    break;
+                }
+                Err(error) => return Err(error),
+            }
         }
-        Ok(Measured { windows, warmup_queries, first_query_ns })
+        if first_query_ns.is_none() {
+            let first = windows.first().and_then(|w: &Window| w.clients.first()?.sent.first());
+            first_query_ns = first.map(|s| s.done_ns - s.sent_ns);
+        }
+        Ok(Measured { windows, warmup_queries, first_query_ns, cut_short })
+    }
+
+    /// One window: buffers made, started at one instant, the logs handed over.
+    fn window(
+        &mut self,
+        round: usize,
+        passes: usize,
+        total: u64,
+        watch: &mut dyn FnMut(u64, u64),
+    ) -> Result<Window, EngineError> {
+        let per_window = (passes * self.queries) as u64;
+        self.shared.tell(Step::Prepare { round, passes });
+        self.collect(&mut |_| {})?;
+        let lead = Duration::from_millis(2) + Duration::from_micros(30) * self.spec.clients as u32;
+        self.shared.tell(Step::Go { round, start: Instant::now() + lead });
+        let before = per_window * round as u64;
+        let notes = self.collect(&mut |done| watch(before + done, total))?;
+        let clients = notes
+            .into_iter()
+            .map(|note| if let Note::Log(log) = note { log } else { ClientLog::default() })
+            .collect();
+        Ok(Window { clients })
     }
 
     /// Whole passes that fill the shortest window, by the warm-up's mean latency; 1 without one.

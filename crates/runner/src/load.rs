@@ -1,6 +1,9 @@
 //! The load phase: rows go in by several workers, each with its own session, and are counted.
 
-use crate::{clients::chain, limited::ask};
+use crate::{
+    clients::chain,
+    limited::{Limit, ask},
+};
 use engine::{Batch, Engine, EngineError, ErrorKind};
 use std::{
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
@@ -47,7 +50,8 @@ pub(crate) fn load(
 ) -> Result<Loaded, EngineError> {
     let shared = Arc::new(Shared { rows_done: AtomicU64::new(0), stop: AtomicBool::new(false) });
     let workers = spec.workers;
-    let sessions = ask(engine, spec.query_limit, "connecting", move |e| {
+    let asking = Limit::query(spec.query_limit, interrupted);
+    let sessions = ask(engine, asking, "connecting", move |e| {
         (0..workers).map(|_| e.connect()).collect::<Result<Vec<_>, EngineError>>()
     })?;
     let (tell, told) = mpsc::channel();
@@ -75,9 +79,10 @@ pub(crate) fn load(
         retries += wait_for_worker(&told, &shared, spec, deadline, interrupted, watch)
             .inspect_err(|_| shared.stop.store(true, Ordering::Relaxed))?;
     }
-    ask(engine, spec.limit, "the end of the load", |e| e.finish_load())?;
+    let ending = Limit { time: spec.limit, option: "--load-timeout", interrupted };
+    ask(engine, ending, "the end of the load", |e| e.finish_load())?;
     let seconds = start.elapsed().as_secs_f64();
-    let counted = ask(engine, spec.query_limit, "row count", |e| e.row_count())?;
+    let counted = ask(engine, asking, "row count", |e| e.row_count())?;
     Ok(Loaded { seconds, retries, counted })
 }
 

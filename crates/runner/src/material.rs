@@ -123,6 +123,14 @@ pub fn prepare(source: &str, plan: &Plan, with: &Preparation<'_>) -> Result<Mate
     if dataset.queries.rows() == 0 {
         return Err(RunnerError::Refused(format!("{source} has no queries; give a file with --queries")));
     }
+    if plan.k > dataset.base.rows() {
+        (with.events)(&Event::Warning(&format!(
+            "{}: k is {}, but there are {} rows: every answer is all of them",
+            dataset.name,
+            plan.k,
+            dataset.base.rows()
+        )));
+    }
     let mut material = Material {
         source: source.to_owned(),
         dataset,
@@ -187,14 +195,11 @@ fn unfiltered_truth(
         )));
         return computed(material, &Filters::None, plan, with);
     };
-    let narrow =
-        (0..truth.queries()).any(|q| truth.of(q).len() < truth.wanted(q, plan.k)) && truth.depth() < plan.k;
-    if narrow {
+    let shortest = (0..truth.queries()).filter(|&q| truth.of(q).len() < truth.wanted(q, plan.k));
+    if let Some(shortest) = shortest.map(|q| truth.of(q).len()).min() {
         (with.events)(&Event::Note(&format!(
-            "{}: its truth has {} neighbours, k is {}: the truth is computed anew",
-            material.dataset.name,
-            truth.depth(),
-            plan.k
+            "{}: its truth has {shortest} neighbours for some queries, k is {}: the truth is computed anew",
+            material.dataset.name, plan.k
         )));
         return computed(material, &Filters::None, plan, with);
     }

@@ -155,6 +155,7 @@ fn pilot(
             min_window: std::time::Duration::ZERO,
             query_limit: plan.limits.query,
             point_limit: plan.limits.point,
+            most_ids: plan.k.min(rows),
         };
         let measured = closed_loop(&opened, &search, &spec, interrupted, &mut |_, _| {})?;
         Ok(measured.windows.first().map_or(0.0, |w| 1.0 / w.throughput().max(1e-9)))

@@ -344,6 +344,16 @@ impl Plan {
         if self.engines.is_empty() {
             return Err("no [[engine]]".into());
         }
+        let repeated = |what: &str, values: &[String]| {
+            let twice = values.iter().enumerate().find(|(i, v)| values[..*i].contains(v));
+            twice.map_or(Ok(()), |(_, v)| Err(format!("{what} {v} stands twice")))
+        };
+        repeated("data set", &self.datasets)?;
+        repeated("number of clients", &self.clients.iter().map(usize::to_string).collect::<Vec<_>>())?;
+        for engine in &self.engines {
+            let efforts: Vec<String> = engine.efforts.iter().map(u64::to_string).collect();
+            repeated(&format!("effort of {}", engine.name), &efforts)?;
+        }
         let mut names: Vec<&str> = self.filters.iter().map(|f| f.name.as_str()).collect();
         names.sort_unstable();
         if names.windows(2).any(|pair| pair[0] == pair[1]) {

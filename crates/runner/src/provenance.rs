@@ -66,6 +66,16 @@ fn dataset_entry(material: &Material) -> DatasetEntry {
     }
 }
 
+/// What of the machine determines a figure: a resumed run on another one measures anew.
+pub(crate) fn machine_of_key() -> Value {
+    let machine = host::Machine::read();
+    let value = json!(machine);
+    json!({
+        "cpu": value.pointer("/cpu/model"), "cpus": machine.usable_cpus(),
+        "memory": machine.usable_memory_bytes(), "kernel": value.pointer("/kernel"),
+    })
+}
+
 /// Under which name an engine stands in the manifest.
 pub(crate) fn engine_key(engine: &ResolvedEngine) -> String {
     match &engine.plan.at {

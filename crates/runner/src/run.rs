@@ -7,7 +7,7 @@
 
 use crate::{
     Event, Events, Plan, RunnerError,
-    limited::ask,
+    limited::{Limit, ask},
     material::{Material, Preparation, prepare},
     memory, provenance, resolve,
     resolve::ResolvedEngine,
@@ -15,7 +15,7 @@ use crate::{
     verdict,
 };
 use engine::{Engine, EngineError, Identity};
-use record::{Finding, Manifest, Point, RunDir, RunSession, Verdict};
+use record::{Finding, Manifest, Point, RunDir, RunSession, Status, Verdict};
 use std::{
     collections::HashMap,
     path::PathBuf,
@@ -52,6 +52,19 @@ pub struct RunRequest {
     pub tool: record::Tool,
     /// Set to stop.
     pub interrupted: Arc<AtomicBool>,
+}
+
+impl RunRequest {
+    /// The limit of single questions to an engine.
+    pub(crate) fn asking(&self) -> Limit<'_> {
+        Limit::query(self.plan.limits.query, &self.interrupted)
+    }
+
+    /// The same for what must be done after an interruption too.
+    fn cleaning(&self) -> Limit<'_> {
+        static NEVER: AtomicBool = AtomicBool::new(false);
+        Limit::query(self.plan.limits.query, &NEVER)
+    }
 }
 
 /// What became of a run.
@@ -146,7 +159,7 @@ fn reach_any(request: &RunRequest, events: Events<'_>) -> Result<(), RunnerError
     let engines = resolve::engines(&request.plan)?;
     let mut refused = Vec::new();
     for engine in &engines {
-        if let Err(source) = reach(engine, &request.plan) {
+        if let Err(source) = reach(engine, request) {
             refused.push(RunnerError::Engine { engine: engine.definition.name.clone(), source });
         }
     }
@@ -161,9 +174,9 @@ fn reach_any(request: &RunRequest, events: Events<'_>) -> Result<(), RunnerError
 }
 
 /// Opens an engine and asks who it is.
-fn reach(engine: &ResolvedEngine, plan: &Plan) -> Result<(Arc<dyn Engine>, Identity), EngineError> {
+fn reach(engine: &ResolvedEngine, request: &RunRequest) -> Result<(Arc<dyn Engine>, Identity), EngineError> {
     let opened: Arc<dyn Engine> = Arc::from(engines::open(&engine.definition, engine.plan.at.as_deref())?);
-    let identity = ask(&opened, plan.limits.query, "connecting", |e| e.identity())?;
+    let identity = ask(&opened, request.asking(), "connecting", |e| e.identity())?;
     Ok((opened, identity))
 }
 
@@ -211,6 +224,9 @@ impl<'a> Run<'a> {
             command: request.command.clone(),
         });
         dir.write_manifest(&manifest)?;
+        // A failed point has no figure to keep; a resumed run tries it again.
+        let whole = |p: &&Point| p.status != Status::Failed;
+        let points: Vec<Point> = points.iter().filter(whole).cloned().collect();
         let known = points.iter().enumerate().map(|(i, p)| (p.key.clone(), i)).collect();
         if !points.is_empty() {
             events(&Event::Kept(points.len()));
@@ -239,7 +255,7 @@ impl<'a> Run<'a> {
             return self.finish_point(point);
         }
         let builds = resolve::builds(&self.request.plan, engine, material)?;
-        let (opened, identity) = match reach(engine, &self.request.plan) {
+        let (opened, identity) = match reach(engine, self.request) {
             Ok((opened, identity)) => (Some(opened), Ok(identity)),
             Err(error) => {
                 let text = crate::clients::chain(&error);
@@ -248,7 +264,8 @@ impl<'a> Run<'a> {
                 (None, Err(error))
             }
         };
-        let version = identity.as_ref().map_or("unknown", |i| i.version.as_str()).to_owned();
+        let unknown = Identity { version: "unknown".to_owned(), ..Identity::default() };
+        let known = identity.as_ref().unwrap_or(&unknown).clone();
         if let Ok(identity) = &identity {
             let entry = provenance::engine_entry(engine, identity);
             self.manifest.engines.insert(provenance::engine_key(engine), entry);
@@ -257,7 +274,7 @@ impl<'a> Run<'a> {
         let series = memory::record_series(&self.dir, &engine.definition, &name)?;
         let mut touched = false;
         for build in &builds {
-            let mut stand = Stand::new(self, material, engine, build, &version);
+            let mut stand = Stand::new(self, material, engine, build, &known);
             let keys = stand.keys();
             stand.run.plan_keys(keys)?;
             match &opened {
@@ -271,7 +288,7 @@ impl<'a> Run<'a> {
         }
         drop(series);
         if let Some(opened) = opened.filter(|_| touched)
-            && let Err(error) = ask(&opened, self.request.plan.limits.query, "cleaning up", |e| e.remove())
+            && let Err(error) = ask(&opened, self.request.cleaning(), "cleaning up", |e| e.remove())
         {
             let text =
                 format!("{}: could not clean up: {}", engine.definition.name, crate::clients::chain(&error));
@@ -323,6 +340,12 @@ impl<'a> Run<'a> {
 
     fn finish(mut self, interrupted: bool) -> Result<RunOutcome, RunnerError> {
         let points = self.current_points();
+        let left_out = self.points.len() - points.len();
+        if left_out > 0 {
+            (self.events)(&Event::Warning(&format!(
+                "{left_out} points of an earlier plan are no part of the result any more; they stay in records.jsonl"
+            )));
+        }
         if !interrupted {
             let mut findings = verdict::findings(&self.manifest, &points);
             findings.append(&mut self.unequal);

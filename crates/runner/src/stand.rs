@@ -6,17 +6,17 @@ use crate::{
     clients::chain,
     event::Event,
     key::KeyBase,
-    limited::ask,
+    limited::{Limit, ask},
     load::{LoadSpec, Loaded, load},
     material::{Case, Material},
     memory::{MemoryWatch, ProcessWatch},
     provenance,
     resolve::{ResolvedBuild, ResolvedEngine},
     run::Run,
-    stand_figures::{cell_name, flag_falling_recall, push_flag},
+    stand_figures::{Recalls, cell_name, loaded_columns, push_flag},
     sweep,
 };
-use engine::{Engine, EngineError, ErrorKind, SearchSpec, TableSpec};
+use engine::{Engine, EngineError, ErrorKind, Identity, SearchSpec, TableSpec};
 use record::{Flag, Phase, Point, Status};
 use serde_json::json;
 use std::{sync::Arc, time::Instant};
@@ -35,7 +35,7 @@ pub(crate) struct Stand<'r, 'a, 'm> {
     pub(crate) material: &'m Material,
     pub(crate) engine: &'m ResolvedEngine,
     pub(crate) build: &'m ResolvedBuild,
-    version: &'m str,
+    identity: &'m Identity,
     base: KeyBase,
     rebuilt: bool,
 }
@@ -46,7 +46,7 @@ impl<'r, 'a, 'm> Stand<'r, 'a, 'm> {
         material: &'m Material,
         engine: &'m ResolvedEngine,
         build: &'m ResolvedBuild,
-        version: &'m str,
+        identity: &'m Identity,
     ) -> Self {
         let plan = &run.request.plan;
         let hashes = material.dataset.hashes();
@@ -58,12 +58,16 @@ impl<'r, 'a, 'm> Stand<'r, 'a, 'm> {
             metric: material.metric.name(),
             definition: json!(engine.definition),
             address: engine.plan.at.as_deref().map(record::mask_address),
-            engine_version: version.to_owned(),
+            engine_version: identity.version.clone(),
+            settings: json!(identity.settings),
+            machine: provenance::machine_of_key(),
+            loaded_columns: loaded_columns(material).is_some(),
             index: json!(build.index),
             load: json!(plan.load),
-            limits: json!(plan.limits),
+            // The time limits are no part: a figure that was measured within one stands under another.
+            limits: json!([plan.limits.errors, plan.limits.client_share, plan.limits.client_cpu]),
         };
-        Stand { run, material, engine, build, version, base, rebuilt: false }
+        Stand { run, material, engine, build, identity, base, rebuilt: false }
     }
 
     fn load_key(&self) -> String {
@@ -165,8 +169,7 @@ impl<'r, 'a, 'm> Stand<'r, 'a, 'm> {
     fn load(&mut self, engine: &Arc<dyn Engine>) -> Result<Loaded, EngineError> {
         let dataset = &self.material.dataset;
         let plan = &self.run.request.plan;
-        let filtered = self.material.cases.iter().any(|c| c.rows.is_some());
-        let columns = dataset.columns.as_ref().filter(|_| filtered);
+        let columns = loaded_columns(self.material);
         let table = TableSpec {
             name: provenance::table_name(&dataset.name),
             dim: dataset.base.dim(),
@@ -177,7 +180,7 @@ impl<'r, 'a, 'm> Stand<'r, 'a, 'm> {
             indexed_columns: Vec::new(),
             index: self.build.index.clone(),
         };
-        ask(engine, plan.limits.query, "making the table", move |e| e.create(&table))?;
+        ask(engine, self.run.request.asking(), "making the table", move |e| e.create(&table))?;
         let spec = LoadSpec {
             vectors: dataset.base.clone(),
             columns: columns.map(|c| Arc::new(c.clone())),
@@ -218,9 +221,10 @@ impl<'r, 'a, 'm> Stand<'r, 'a, 'm> {
 
     /// Measures the cells that are not recorded.
     fn sweep(&mut self, engine: &Arc<dyn Engine>) -> Result<(), RunnerError> {
-        let mut best_before: Vec<(String, usize, f64)> = Vec::new();
+        let mut recalls = Recalls::default();
         for cell in self.cells() {
-            if self.run.recorded(&cell.key).is_some() {
+            if let Some(kept) = self.run.recorded(&cell.key) {
+                recalls.add(&cell, kept);
                 self.run.keep_point();
                 continue;
             }
@@ -240,7 +244,8 @@ impl<'r, 'a, 'm> Stand<'r, 'a, 'm> {
                 Err(other) => return Err(other),
             }
             point.point_seconds = started.elapsed().as_secs_f64();
-            flag_falling_recall(&mut point, &cell, &mut best_before);
+            recalls.flag(&cell, &mut point);
+            recalls.add(&cell, &point);
             self.run.finish_point(point)?;
         }
         Ok(())
@@ -255,7 +260,7 @@ impl<'r, 'a, 'm> Stand<'r, 'a, 'm> {
         let plan = &self.run.request.plan;
         let fault =
             |source: EngineError| RunnerError::Engine { engine: self.engine.definition.name.clone(), source };
-        let limit = plan.limits.query;
+        let limit = self.run.request.asking();
         let search = SearchSpec {
             queries: self.material.dataset.queries.clone(),
             k: plan.k,
@@ -263,8 +268,9 @@ impl<'r, 'a, 'm> Stand<'r, 'a, 'm> {
             filters: cell.case.filters.clone(),
         };
         // Encoding grows with the query set and its filters, so it may take as long as a point.
-        let search = ask(engine, plan.limits.point, "preparing the queries", move |e| e.encode(search))
-            .map_err(fault)?;
+        let encoding = Limit { time: plan.limits.point, option: "--point-timeout", ..limit };
+        let search =
+            ask(engine, encoding, "preparing the queries", move |e| e.encode(search)).map_err(fault)?;
         let shown = search.clone();
         let query_plan =
             ask(engine, limit, "the query plan", move |e| e.explain(&shown, 0)).map_err(fault)?;
@@ -279,6 +285,7 @@ impl<'r, 'a, 'm> Stand<'r, 'a, 'm> {
             min_window: plan.min_window,
             query_limit: plan.limits.query,
             point_limit: plan.limits.point,
+            most_ids: plan.k.min(self.material.dataset.base.rows()),
         };
         let ready = || ask(engine, limit, "readiness", |e| e.readiness()).map_err(fault);
         let before = ready()?;
@@ -290,7 +297,7 @@ impl<'r, 'a, 'm> Stand<'r, 'a, 'm> {
             })
             .map_err(fault)?;
         usage.stop(self.engine, self.run.request.plan.limits.client_cpu, point);
-        let after = ready()?;
+        let after = if measured.cut_short.is_none() { ready()? } else { before };
         let rows = self.material.dataset.base.rows() as u64;
         for readiness in [before, after] {
             if !readiness.ready || readiness.indexed.is_some_and(|indexed| indexed < rows) {
@@ -353,7 +360,7 @@ impl<'r, 'a, 'm> Stand<'r, 'a, 'm> {
 
     /// A point of this stand without figures.
     fn blank(&self, key: String, phase: Phase) -> Point {
-        provenance::blank(key, phase, self.material, self.engine, self.build, self.version)
+        provenance::blank(key, phase, self.material, self.engine, self.build, &self.identity.version)
     }
 
     fn title(&self) -> String {

@@ -3,10 +3,12 @@
 use crate::{
     build::Built,
     load::Loaded,
+    material::Material,
     provenance,
     stand::{Cell, Stand},
 };
 use record::{Flag, Point};
+use types::Columns;
 
 /// The kind that a definition gives an engine without an index.
 const NO_INDEX: &str = "none";
@@ -84,20 +86,35 @@ pub(crate) fn cell_name(point: &Point, cell: &Cell<'_>) -> String {
     name
 }
 
-/// Flags a recall that is lower, beyond its interval, than at a smaller effort.
-pub(crate) fn flag_falling_recall(point: &mut Point, cell: &Cell<'_>, best: &mut Vec<(String, usize, f64)>) {
-    let (Some(recall), Some(high)) = (point.search.recall, point.search.recall_high.or(point.search.recall))
-    else {
-        return;
-    };
-    let name = cell.case.name.clone().unwrap_or_default();
-    match best.iter_mut().find(|(n, clients, _)| *n == name && *clients == cell.clients) {
-        Some((_, _, before)) => {
-            if high < *before {
-                push_flag(point, Flag::NotMonotonic);
-            }
-            *before = before.max(recall);
+/// Recall by effort, for each filter and number of clients, to see where it falls.
+#[derive(Default)]
+pub(crate) struct Recalls(Vec<(Option<String>, usize, u64, f64)>);
+
+impl Recalls {
+    /// Keeps the recall of a point.
+    pub(crate) fn add(&mut self, cell: &Cell<'_>, point: &Point) {
+        if let (Some(effort), Some(recall)) = (cell.effort, point.search.recall) {
+            self.0.push((cell.case.name.clone(), cell.clients, effort, recall));
         }
-        None => best.push((name, cell.clients, recall)),
     }
+
+    /// Marks a recall that is lower, beyond its interval, than at a smaller effort.
+    pub(crate) fn flag(&self, cell: &Cell<'_>, point: &mut Point) {
+        let (Some(effort), Some(high)) = (cell.effort, point.search.recall_high.or(point.search.recall))
+        else {
+            return;
+        };
+        let smaller = |(name, clients, other, recall): &(Option<String>, usize, u64, f64)| {
+            *name == cell.case.name && *clients == cell.clients && *other < effort && *recall > high
+        };
+        if self.0.iter().any(smaller) {
+            push_flag(point, Flag::NotMonotonic);
+        }
+    }
+}
+
+/// The columns that are loaded: all where a filter is measured, else none.
+pub(crate) fn loaded_columns(material: &Material) -> Option<&Columns> {
+    let filtered = material.cases.iter().any(|c| c.rows.is_some());
+    material.dataset.columns.as_ref().filter(|_| filtered)
 }

@@ -38,7 +38,12 @@ pub(crate) fn describe(
     latency(measured, point);
     ledger(measured, cell.clients, plan.limits.client_share, point);
     let scores = if cell.case.truth.is_some() {
-        let scores = Scores::of(measured, &stand.material.scorer(cell.case, plan.k)?);
+        let scorer = stand.material.scorer(cell.case, plan.k)?;
+        let scores = Scores::of(measured, &scorer);
+        if stand.engine.definition.capabilities.exact && (scores.imperfect || scores.beat_the_truth(&scorer))
+        {
+            push_flag(point, Flag::ControlFailed);
+        }
         recall(&scores, queries, plan.seed, point);
         point.search.matching_rows = matching_rows(cell);
         Some(scores)
@@ -47,6 +52,12 @@ pub(crate) fn describe(
         None
     };
     judge(stand, cell, plan.limits.errors, point);
+    if let Some(error) = &measured.cut_short {
+        let (done, all) = (measured.windows.len(), plan.repeats);
+        point.status = Status::Invalid;
+        point.code = Some(error.kind().name().to_owned());
+        point.reason = Some(format!("only {done} of {all} windows were measured: {error}"));
+    }
     Ok(raw(measured, scores.as_ref()))
 }
 
@@ -102,7 +113,9 @@ fn latency(measured: &Measured, point: &mut Point) {
     figures.latency_p99_ns = if count >= SAMPLES_P99 { at(0.99) } else { None };
     figures.latency_p999_ns = if count >= SAMPLES_P999 { at(0.999) } else { None };
     figures.latency_max_ns = Some(max);
-    figures.in_service = figures.throughput.zip(figures.latency_mean_ns).map(|(t, l)| t * l / 1e9);
+    // Little's law over all windows: time in service / wall time.
+    let wall: f64 = measured.windows.iter().map(crate::Window::seconds).sum();
+    figures.in_service = (wall > 0.0).then(|| sum as f64 / 1e9 / wall);
     if count < SAMPLES_P99 {
         push_flag(point, Flag::FewSamples);
     }
@@ -141,14 +154,23 @@ struct Scores {
     scores: Vec<QueryScore>,
     /// The query of each distinct one, and how many answers it stands for.
     query: Vec<(usize, u64)>,
+    /// The ids of each distinct one.
+    answers: Vec<Vec<u64>>,
+    /// Whether a query that was answered has a recall below 1.
+    imperfect: bool,
 }
 
 impl Scores {
     fn of(measured: &Measured, scorer: &Scorer) -> Self {
-        let mut all = Scores { of: Vec::new(), scores: Vec::new(), query: Vec::new() };
+        let mut all = Scores {
+            of: Vec::new(),
+            scores: Vec::new(),
+            query: Vec::new(),
+            answers: Vec::new(),
+            imperfect: false,
+        };
         let mut seen: HashMap<(usize, Vec<u64>), usize> = HashMap::new();
         let mut last: Vec<Option<usize>> = vec![None; scorer.queries()];
-        let mut answers: Vec<Vec<u64>> = Vec::new();
         for window in &measured.windows {
             let mut clients = Vec::new();
             for client in &window.clients {
@@ -156,16 +178,17 @@ impl Scores {
                 for (i, sent) in client.sent.iter().enumerate() {
                     let query = sent.query as usize;
                     let ids = if sent.failed { &[][..] } else { client.ids_of(i) };
-                    let at = match last[query].filter(|&at| answers[at] == ids) {
+                    let at = match last[query].filter(|&at| all.answers[at] == ids) {
                         Some(at) => at,
                         None => *seen.entry((query, ids.to_vec())).or_insert_with(|| {
                             all.scores.push(scorer.score(query, ids));
                             all.query.push((query, 0));
-                            answers.push(ids.to_vec());
+                            all.answers.push(ids.to_vec());
                             all.scores.len() - 1
                         }),
                     };
                     last[query] = Some(at);
+                    all.imperfect |= !sent.failed && all.scores[at].recall.is_some_and(|r| r < 1.0);
                     all.query[at].1 += 1;
                     sends.push(at);
                 }
@@ -174,6 +197,19 @@ impl Scores {
             all.of.push(clients);
         }
         all
+    }
+
+    /// Whether an answer holds a row that is nearer than the k-th of the truth and not in it: then
+    /// the truth is not the nearest. Rows that only tie with it are no sign of that.
+    fn beat_the_truth(&self, scorer: &Scorer) -> bool {
+        let suspect = |at: &usize| self.scores[*at].ties_beyond_truth > 0;
+        (0..self.scores.len()).filter(suspect).any(|at| {
+            let told = scorer.explain(self.query[at].0, &self.answers[at]);
+            let limit = told.threshold.unwrap_or(f64::NEG_INFINITY) - told.tolerance;
+            told.returned
+                .iter()
+                .any(|row| row.hit && !row.in_truth && row.distance.is_some_and(|d| d < limit))
+        })
     }
 
     /// A sum over all answers.
@@ -256,9 +292,6 @@ fn judge(stand: &Stand<'_, '_, '_>, cell: &Cell<'_>, most_errors: f64, point: &m
     let agreement = recall.map(|r| overlap.map_or(r, |o| o.min(r)));
     if agreement.is_some_and(|r| is_chance(stand, cell, r, point)) && !too_many {
         push_flag(point, Flag::ChanceLevel);
-    }
-    if exact && recall.is_some_and(|r| r < 1.0) && failed == 0 {
-        push_flag(point, Flag::ControlFailed);
     }
     let reason = if too_many {
         let first = point.search.first_error.clone().unwrap_or_default();

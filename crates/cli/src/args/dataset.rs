@@ -130,9 +130,9 @@ pub(crate) struct ConvertArgs {
     /// What to write: a directory, or a file ending in .hdf5
     #[arg(long, short)]
     pub(crate) out: PathBuf,
-    /// Format to write
-    #[arg(long, value_enum, default_value_t = FormatArg::Directory)]
-    pub(crate) format: FormatArg,
+    /// Format to write; hdf5 where --out ends in .hdf5, else a directory
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<FormatArg>,
     /// True neighbours to compute where the set has none; 0 for none
     #[arg(long, default_value_t = 100)]
     pub(crate) k: usize,

@@ -78,7 +78,7 @@ pub(crate) fn convert(args: &ConvertArgs, printer: &Printer) -> anyhow::Result<O
     refuse_existing(&args.out)?;
     let mut opened = source::open(&args.source.dataset, &args.source.open, printer)?;
     let method = complete(&mut opened, args.k, args.source.open.cache_dir.as_ref(), printer)?;
-    let warnings = match args.format {
+    let warnings = match format(args) {
         FormatArg::Directory => {
             let provenance = directory::Provenance {
                 source: Some(args.source.dataset.clone()),
@@ -135,6 +135,16 @@ pub(crate) fn generate(args: &GenerateArgs, printer: &Printer) -> anyhow::Result
     };
     directory::write(&made, &args.out, &provenance)?;
     written(&made, &args.out, printer)
+}
+
+/// The format asked for, or the one that the ending says.
+fn format(args: &ConvertArgs) -> FormatArg {
+    let ending = args.out.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
+    args.format.unwrap_or(if ending == "hdf5" || ending == "h5" {
+        FormatArg::Hdf5
+    } else {
+        FormatArg::Directory
+    })
 }
 
 /// Computes the truth of a set that has none. Gives how it was made.

@@ -72,7 +72,11 @@ fn find<'a>(points: &'a [Point], wanted: &str) -> anyhow::Result<&'a Point> {
         }
         [point] => Ok(point),
         _ => {
-            let keys: Vec<String> = found.iter().map(|p| format!("{} ({})", p.key, p.build)).collect();
+            let keys = found.iter().map(|p| {
+                let filter = p.filter.as_ref().map(|f| format!(", filter {f}")).unwrap_or_default();
+                format!("{} ({}, {} clients{filter})", p.key, p.build, p.clients.unwrap_or(1))
+            });
+            let keys: Vec<String> = keys.collect();
             Err(usage_error(format!("{wanted:?} is several points; name one by key: {}", keys.join(", "))))
         }
     }

@@ -33,11 +33,17 @@ fn request(args: &RunArgs) -> anyhow::Result<RunRequest> {
         return Err(usage_error(format!("--min-recall {floor} is outside 0..1")));
     }
     let resumed = if args.resume { Some(resumed(args)?) } else { None };
+    if args.no_recall && args.min_recall.is_some() {
+        return Err(usage_error(
+            "--min-recall needs the recall that --no-recall leaves out; give one of them",
+        ));
+    }
     let mut plan = match &resumed {
         Some((_, plan)) if !names_a_plan(args) => plan.clone(),
         _ => Plan::find(&args.plan)?,
     };
     overlay(&mut plan, args)?;
+    absolute_paths(&mut plan)?;
     plan.check().map_err(|e| usage_error(format!("the plan with the options given: {e}")))?;
     let out = match (&resumed, &args.out) {
         (Some((out, _)), _) => out.clone(),
@@ -100,6 +106,22 @@ fn new_out(plan: &str) -> PathBuf {
     let base = Path::new(RUNS).join(format!("{now}-{plan}"));
     let numbered = |n: usize| PathBuf::from(format!("{}-{n}", base.display()));
     std::iter::once(base.clone()).chain((2..).map(numbered)).find(|p| !p.exists()).unwrap_or(base)
+}
+
+/// Paths of data as they are from any folder, so that a run can be continued and explained from there.
+fn absolute_paths(plan: &mut Plan) -> anyhow::Result<()> {
+    let absolute = |path: &Path| -> anyhow::Result<PathBuf> { Ok(std::path::absolute(path)?) };
+    for dataset in &mut plan.datasets {
+        if Path::new(dataset.as_str()).exists() {
+            *dataset = absolute(Path::new(dataset.as_str()))?.display().to_string();
+        }
+    }
+    let source = &mut plan.source;
+    let files = [&mut source.queries, &mut source.truth, &mut source.columns, &mut source.query_columns];
+    for path in files.into_iter().flatten() {
+        *path = absolute(path)?;
+    }
+    Ok(())
 }
 
 /// Puts what the line says over what the plan says.

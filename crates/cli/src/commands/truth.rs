@@ -16,6 +16,9 @@ use serde_json::{Value, json};
 use std::{path::Path, time::Instant};
 use types::{Filters, Metric, Truth, units};
 
+/// Most neighbours that can be asked for.
+const MOST_K: usize = 1_000_000;
+
 pub(crate) fn run(args: &TruthArgs, printer: &Printer) -> anyhow::Result<Outcome> {
     if args.out.is_some() && args.filters.len() > 1 {
         return Err(usage_error("--out holds one truth; give at most one --filter with it"));
@@ -23,9 +26,15 @@ pub(crate) fn run(args: &TruthArgs, printer: &Printer) -> anyhow::Result<Outcome
     if args.k == 0 {
         return Err(usage_error("--k 0 asks for no neighbour; give at least 1"));
     }
+    if args.k > MOST_K {
+        return Err(usage_error(format!("--k {} is more than {MOST_K}", args.k)));
+    }
     let out = args.out.as_deref().map(OutFile::new).transpose()?;
     let opened = source::open(&args.dataset, &args.open, printer)?;
     let metric = opened.require_metric()?;
+    if opened.queries.rows() == 0 {
+        return Err(usage_error(format!("{} has no queries; give a file with --queries", args.dataset)));
+    }
     let mut cases = Vec::new();
     if args.filters.is_empty() {
         cases.push((None, Filters::None));
@@ -153,6 +162,14 @@ impl<'a> OutFile<'a> {
         let format = known.into_iter().find(|k| *k == ending).ok_or_else(|| {
             usage_error(format!("--out {}: write a truth as .ibin (big-ann), .hdf5 or .json", path.display()))
         })?;
+        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if !folder.is_dir() {
+            return Err(usage_error(format!(
+                "--out {}: there is no folder {}",
+                path.display(),
+                folder.display()
+            )));
+        }
         Ok(OutFile { path, format })
     }
 
@@ -212,7 +229,8 @@ fn write_json(truth: &Truth, provenance: &Value, path: &Path) -> anyhow::Result<
 /// Writes a file that is there whole or not at all.
 fn write_whole(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let temporary = path.with_extension("tmp");
-    std::fs::write(&temporary, bytes)?;
-    std::fs::rename(&temporary, path)?;
+    let fault = |e: std::io::Error| usage_error(format!("cannot write {}: {e}", path.display()));
+    std::fs::write(&temporary, bytes).map_err(fault)?;
+    std::fs::rename(&temporary, path).map_err(fault)?;
     Ok(())
 }

@@ -52,8 +52,8 @@ ef_search=40   0.9551  0.8051  0.5551     19,870   2.0 %  45.3 µs  75.5 µs   1
 ef_search=80   0.9816  0.8316  0.5816     12,430   2.0 %  72.4 µs   121 µs   177 µs
 ef_search=160  0.9934  0.8434  0.5934      7,120   2.0 %   126 µs   211 µs   309 µs
 ef_search=320  0.9979  0.8479  0.5979      3,980   2.0 %   226 µs   377 µs   553 µs
-  [1] client limited: The client, not the engine, was the limit here; the figure is a lower bound
-      and not the engine's.
+  [1] client limited: The client, not the engine, was the limit here (its own work, or waiting for a
+      CPU that others used); the figure is a lower bound and not the engine's.
   [2] noisy: The repeats differ by more than 10 %; small differences to other points mean nothing.
 
 usearch m=32 ef_construction=256
@@ -110,8 +110,10 @@ failed                A Database With A Long Name m=16       out of memory at li
                       rameter_name=1234567890,
                       ef_search=1600 (sweep)
 flag: client limited  usearch m=16 ef_construction=128,      The client, not the engine, was the
-                      ef_search=10                           limit here; the figure is a lower
-                                                             bound and not the engine's.
+                      ef_search=10                           limit here (its own work, or waiting
+                                                             for a CPU that others used); the
+                                                             figure is a lower bound and not the
+                                                             engine's.
 flag: noisy           usearch m=16 ef_construction=128,      The repeats differ by more than 10 %;
                       ef_search=40                           small differences to other points
                                                              mean nothing.
