@@ -167,10 +167,11 @@ pub struct BuildFigures {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub params_read: Option<BTreeMap<String, Value>>,
     /// Highest anonymous memory of the engine's process during the build; for an embedded engine
-    /// Annvil's own process, its data included.
+    /// the growth of Annvil's own process since before the load (memory that an engine before it gave
+    /// back may be used again, so that is a lower bound).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub memory_peak_bytes: Option<u64>,
-    /// Anonymous memory after the build.
+    /// Anonymous memory after the build, likewise.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub memory_after_bytes: Option<u64>,
 }

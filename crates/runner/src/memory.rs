@@ -77,22 +77,32 @@ impl ProcessWatch {
 /// elsewhere is not ours to see, so its figures stay unknown rather than being ours.
 pub(crate) struct MemoryWatch {
     sampler: Option<ProcessSampler>,
+    before: u64,
+}
+
+/// Anonymous memory of our own process before an embedded engine is loaded: what is there then (data
+/// sets, records of the engine before) is not the engine's.
+pub(crate) fn before_load() -> u64 {
+    ProcessSample::read(std::process::id(), Scope::Process).and_then(|s| s.rss_anon_bytes).unwrap_or(0)
 }
 
 impl MemoryWatch {
-    pub(crate) fn start(definition: &Definition) -> Self {
+    pub(crate) fn start(definition: &Definition, before: u64) -> Self {
         let sampler = definition
             .capabilities
             .embedded
             .then(|| ProcessSampler::collect(std::process::id(), Scope::Process, EVERY).ok())
             .flatten();
-        MemoryWatch { sampler }
+        MemoryWatch { sampler, before }
     }
 
-    /// (highest, last) anonymous memory in bytes.
+    /// (highest, last) growth of anonymous memory since before the load, in bytes; unknown where the
+    /// engine lives in memory that was given back before, so that nothing grew.
     pub(crate) fn stop(self) -> (Option<u64>, Option<u64>) {
         let samples: Vec<ProcessSample> = self.sampler.map(ProcessSampler::stop).unwrap_or_default();
-        let anonymous = |s: &ProcessSample| s.rss_anon_bytes;
+        let anonymous = |s: &ProcessSample| {
+            s.rss_anon_bytes.and_then(|now| now.checked_sub(self.before)).filter(|growth| *growth > 0)
+        };
         (samples.iter().filter_map(anonymous).max(), samples.last().and_then(anonymous))
     }
 }

@@ -9,7 +9,7 @@ use crate::{
     limited::{Limit, ask},
     load::{LoadSpec, Loaded, load},
     material::{Case, Material},
-    memory::{MemoryWatch, ProcessWatch},
+    memory::{MemoryWatch, ProcessWatch, before_load},
     provenance,
     resolve::{ResolvedBuild, ResolvedEngine},
     run::Run,
@@ -121,6 +121,7 @@ impl<'r, 'a, 'm> Stand<'r, 'a, 'm> {
 
     /// Loads and builds. Gives the error that prevents the sweep, if any.
     fn stand_up(&mut self, engine: &Arc<dyn Engine>) -> Result<Option<EngineError>, RunnerError> {
+        let before = before_load();
         let started = Instant::now();
         let loaded = self.load(engine);
         let mut point = self.blank(self.load_key(), Phase::Load);
@@ -146,7 +147,7 @@ impl<'r, 'a, 'm> Stand<'r, 'a, 'm> {
         self.run.finish_point(point)?;
 
         let started = Instant::now();
-        let memory = MemoryWatch::start(&self.engine.definition);
+        let memory = MemoryWatch::start(&self.engine.definition, before);
         let built = self.build(engine);
         let mut point = self.blank(self.build_key(), Phase::Build);
         point.point_seconds = started.elapsed().as_secs_f64();

@@ -84,7 +84,7 @@ fn row(table: &mut Table, load: Option<&Point>, build: Option<&Point>) -> Option
     let peak = bytes(built.and_then(|b| b.memory_peak_bytes));
     if !peak.raw.is_empty() {
         table.footnote(
-            "Peak memory is anonymous memory of the engine's process; for an embedded engine that is annvil's own process, its data included.",
+            "Peak memory is anonymous memory of the engine's process; for an embedded engine the growth of annvil's own since before the load.",
         );
     }
     Some(vec![
