@@ -84,7 +84,7 @@ impl Flag {
                 "Recall is what random answers would give; truth, metric or ids do not fit the data."
             }
             Flag::ControlFailed => {
-                "The exact control did not reach recall 1.0; the truth or the scoring is wrong."
+                "The exact control disagrees with the truth: it missed true neighbours or found nearer rows; the truth or the scoring is wrong."
             }
             Flag::FewSamples => "Too few samples for the highest percentiles; they are left out.",
             Flag::TiesBeyondTruth => {
