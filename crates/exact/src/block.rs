@@ -1,7 +1,8 @@
 //! Rows of the base made ready for the kernels.
 
 use crate::distance::{masked_bits, norm};
-use crate::kernel::{Level, norm_is_safe};
+use crate::cut::norm_is_safe;
+use kernel::Level;
 use rayon::prelude::*;
 use types::{Element, Metric, Vectors};
 

@@ -1,7 +1,7 @@
 //! The distance of a pair, in float64: the reference for everything else.
 
 use crate::ExactError;
-use crate::kernel::{Level, dot64, hamming, l2_squared64, norm_squared64};
+use kernel::{Level, dot64, hamming, l2_squared64, norm_squared64};
 use types::{Element, Metric, Vectors};
 
 /// Whether `metric` has a meaning for vectors of `element`.

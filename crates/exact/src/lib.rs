@@ -14,7 +14,7 @@ mod contrast;
 mod distance;
 mod error;
 mod filtered;
-mod kernel;
+mod cut;
 mod score;
 mod search;
 mod searcher;

@@ -8,7 +8,8 @@
 
 use crate::block::{Block, Buffer};
 use crate::distance::{Probe, check_pair, key_distance};
-use crate::kernel::{Cut, Level, SCREEN_ROWS, TILE_QUERIES, Tile, screen};
+use crate::cut::cut_at;
+use kernel::{Level, SCREEN_ROWS, TILE_QUERIES, Tile, screen};
 use crate::topk::{Scored, TopK};
 use crate::{ExactError, Group, Searcher};
 use rayon::prelude::*;
@@ -327,7 +328,7 @@ impl State {
 
     fn renew_cut(&mut self, job: &Job<'_>, lane: usize) {
         let norm = self.probes[lane].norm;
-        let cut = Cut::new(job.metric, self.best[lane].worst(), job.base.dim(), norm, self.safe);
+        let cut = cut_at(job.metric, self.best[lane].worst(), job.base.dim(), norm, self.safe);
         self.tile.set_cut(lane, cut);
     }
 }

@@ -2,7 +2,8 @@
 
 use crate::ExactError;
 use crate::distance::{Probe, check_metric, key_distance, masked_bits, norm};
-use crate::kernel::{Cut, Level, SCORE_ROWS, norm_is_safe, scores};
+use crate::cut::{cut_at, norm_is_safe};
+use kernel::{Cut, Level, SCORE_ROWS, scores};
 use crate::topk::{Scored, TopK};
 use rayon::prelude::*;
 use types::{Element, Metric, Neighbour, RowSet, Vectors};
@@ -217,7 +218,7 @@ impl Searcher {
             }
             let key = probe.key(self.metric, self.level, views[i], norm);
             if best.offer(Scored { key, row: batch[i] as u32 }) {
-                *cut = Cut::new(self.metric, best.worst(), dim, probe.norm, self.safe);
+                *cut = cut_at(self.metric, best.worst(), dim, probe.norm, self.safe);
             }
         }
     }

@@ -1,7 +1,7 @@
-//! Kernels against obvious loops.
+//! The f32 screening never rules out what is at the limit.
 
 use super::*;
-use types::Metric;
+use kernel::{Level, SCORE_ROWS, SCREEN_ROWS, Tile, dot64, l2_squared64, scores, screen};
 
 /// SplitMix64, for numbers that are the same on every machine.
 struct Numbers(u64);
@@ -40,59 +40,6 @@ fn dims() -> impl Iterator<Item = usize> {
     (1..40).chain((41..300).step_by(37)).chain([511, 1025])
 }
 
-#[test]
-fn sums_that_decide_are_the_plain_ones_and_the_same_at_every_level() {
-    let mut numbers = Numbers(1);
-    for dim in dims() {
-        for kind in 0..8 {
-            let (a, b) = (numbers.vector(dim, kind), numbers.vector(dim, kind));
-            let b64 = wide(&b);
-            let dot: f64 = a.iter().zip(&b64).map(|(&x, y)| f64::from(x) * y).sum();
-            let size: f64 = a.iter().zip(&b64).map(|(&x, y)| (f64::from(x) * y).abs()).sum();
-            let l2: f64 = a.iter().zip(&b64).map(|(&x, y)| (f64::from(x) - y).powi(2)).sum();
-            let (dot_ours, l2_ours) =
-                (dot64(Level::Portable, &a, &b64), l2_squared64(Level::Portable, &a, &b64));
-            assert!((dot_ours - dot).abs() <= size * 1e-12, "dim {dim} kind {kind}");
-            assert!((l2_ours - l2).abs() <= l2 * 1e-12, "dim {dim} kind {kind}");
-            for level in Level::available() {
-                assert_eq!(dot64(level, &a, &b64).to_bits(), dot_ours.to_bits(), "{level:?} dim {dim}");
-                assert_eq!(l2_squared64(level, &a, &b64).to_bits(), l2_ours.to_bits(), "{level:?} dim {dim}");
-                let norm = norm_squared64(level, &a, &a);
-                assert_eq!(norm.to_bits(), dot64(level, &a, &wide(&a)).to_bits());
-            }
-        }
-    }
-}
-
-#[test]
-fn sums_of_bytes_are_exact() {
-    let mut numbers = Numbers(2);
-    for dim in dims() {
-        let bytes: Vec<(u8, i8)> = (0..dim).map(|_| (numbers.next() as u8, numbers.next() as i8)).collect();
-        let a: Vec<f32> = bytes.iter().map(|b| f32::from(b.0)).collect();
-        let b: Vec<f64> = bytes.iter().map(|b| f64::from(b.1)).collect();
-        let dot: i64 = bytes.iter().map(|b| i64::from(b.0) * i64::from(b.1)).sum();
-        let l2: i64 = bytes.iter().map(|b| (i64::from(b.0) - i64::from(b.1)).pow(2)).sum();
-        for level in Level::available() {
-            assert_eq!(dot64(level, &a, &b), dot as f64);
-            assert_eq!(l2_squared64(level, &a, &b), l2 as f64);
-        }
-    }
-}
-
-#[test]
-fn bits_are_counted() {
-    let mut numbers = Numbers(3);
-    for bytes in 0..70 {
-        let a: Vec<u8> = (0..bytes).map(|_| numbers.next() as u8).collect();
-        let b: Vec<u8> = (0..bytes).map(|_| numbers.next() as u8).collect();
-        let plain: u32 = a.iter().zip(&b).map(|(x, y)| (x ^ y).count_ones()).sum();
-        for level in Level::available() {
-            assert_eq!(hamming(level, &a, &b), plain);
-        }
-    }
-}
-
 /// A pair exactly at the limit is the hardest: its key equals the worst that still counts.
 #[test]
 fn a_pair_at_the_limit_is_never_ruled_out() {
@@ -123,8 +70,8 @@ fn a_pair_at_the_limit_is_never_ruled_out() {
                     Metric::InnerProduct => -dot64(Level::Portable, &row, &query64),
                     _ => (1.0 - dot64(Level::Portable, &row, &query64) / (norm * row_norm)).clamp(0.0, 2.0),
                 };
-                let cut = Cut::new(metric, key, dim, norm, safe);
-                let far = Cut::new(metric, key - key.abs() * 0.5 - 0.1 * norm * row_norm, dim, norm, safe);
+                let cut = cut_at(metric, key, dim, norm, safe);
+                let far = cut_at(metric, key - key.abs() * 0.5 - 0.1 * norm * row_norm, dim, norm, safe);
                 for level in Level::available() {
                     ruled_out += check(level, metric, &row, row_norm as f32, &query, cut, far);
                 }

@@ -3,7 +3,7 @@
 //! A product of two f32 is exact in f64, so only additions round. Sums of products of 8-bit
 //! integers stay below 2^53 and are exact: there is no separate integer path to disagree with.
 
-use super::Level;
+use crate::Level;
 
 const LANES: usize = 16;
 
@@ -12,7 +12,7 @@ const LANES: usize = 16;
 macro_rules! for_each_level {
     ($(#[$doc:meta])* $name:ident, $body:ident, $a:ty, $b:ty, $out:ty) => {
         $(#[$doc])*
-        pub(crate) fn $name(level: Level, a: &[$a], b: &[$b]) -> $out {
+        pub fn $name(level: Level, a: &[$a], b: &[$b]) -> $out {
             #[cfg(target_arch = "x86_64")]
             {
                 #[target_feature(enable = "avx2,popcnt")]

@@ -1,8 +1,12 @@
-//! The numeric core: what runs once per pair of vectors.
+//! The numeric core: what runs once per pair of vectors, and all unsafe code of the exact search.
 //!
-//! Two kinds. [`screen`] and [`scores`] give f32 scores fast, with an error that [`Cut`] bounds;
-//! they may only rule pairs out. [`dot64`], [`l2_squared64`] and [`hamming`] decide: the same bits
-//! on every machine and at every [`Level`], because the order of their additions is fixed.
+//! Two kinds. [`screen`] and [`scores`] give f32 scores fast; they may only rule pairs out, by a
+//! [`Cut`] that allows for their error (crate `exact` makes it). [`dot64`], [`l2_squared64`] and
+//! [`hamming`] decide: the same bits on every machine and at every [`Level`], because the order of
+//! their additions is fixed.
+//!
+//! What is not here: metrics, top-k, row sets, threads. The crate depends on nothing, so that it can
+//! be built alone for another architecture or under a sanitizer.
 //!
 //! Each instruction set is a small implementation of [`lanes::Lanes`]; the loops are written once.
 
@@ -11,16 +15,14 @@
     reason = "SIMD: raw loads in bounds checked on entry, and calls under detected features"
 )]
 
-mod cut;
 mod exact64;
 mod lanes;
 mod screen;
 #[cfg(test)]
-mod tests;
+mod exact64_tests;
 
-pub(crate) use cut::{Cut, norm_is_safe};
-pub(crate) use exact64::{dot64, hamming, l2_squared64, norm_squared64};
-pub(crate) use screen::{SCORE_ROWS, SCREEN_ROWS, TILE_QUERIES, Tile, scores, screen};
+pub use exact64::{dot64, hamming, l2_squared64, norm_squared64};
+pub use screen::{Cut, SCORE_ROWS, SCREEN_ROWS, TILE_QUERIES, Tile, scores, screen};
 
 use std::sync::OnceLock;
 

@@ -1,17 +1,31 @@
 //! f32 scores of pairs, larger is nearer: the dot product, or minus the squared distance.
 
-use super::lanes::{Lanes, Portable};
-use super::{Cut, Level};
+use crate::lanes::{Lanes, Portable};
+use crate::Level;
 
 /// Queries in a tile, on every machine (lanes in unused places rule all rows out).
-pub(crate) const TILE_QUERIES: usize = 32;
+pub const TILE_QUERIES: usize = 32;
 /// Rows that one call of [`screen`] looks at.
-pub(crate) const SCREEN_ROWS: usize = 8;
+pub const SCREEN_ROWS: usize = 8;
 /// Rows that one call of [`scores`] looks at.
-pub(crate) const SCORE_ROWS: usize = 4;
+pub const SCORE_ROWS: usize = 4;
+
+/// A pair is out where its f32 score is below `constant + slope * |x|`; scores grow with nearness.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cut {
+    /// The part that does not depend on the row.
+    pub constant: f32,
+    /// Per unit of the row's norm.
+    pub slope: f32,
+}
+
+impl Cut {
+    /// Rules nothing out.
+    pub const NONE: Cut = Cut { constant: f32::NEG_INFINITY, slope: 0.0 };
+}
 
 /// Up to [`TILE_QUERIES`] queries, component by component, each with its cut.
-pub(crate) struct Tile {
+pub struct Tile {
     dim: usize,
     packed: Vec<f32>,
     constants: [f32; TILE_QUERIES],
@@ -21,7 +35,7 @@ pub(crate) struct Tile {
 impl Tile {
     /// Packs `queries`, all of `dim` components and at most [`TILE_QUERIES`]. At first nothing is
     /// ruled out.
-    pub(crate) fn new(dim: usize, queries: &[&[f32]]) -> Tile {
+    pub fn new(dim: usize, queries: &[&[f32]]) -> Tile {
         assert!(queries.len() <= TILE_QUERIES, "{} queries in a tile", queries.len());
         let mut packed = vec![0.0; dim * TILE_QUERIES];
         for (lane, query) in queries.iter().enumerate() {
@@ -35,7 +49,7 @@ impl Tile {
     }
 
     /// Sets when query `lane` rules a row out.
-    pub(crate) fn set_cut(&mut self, lane: usize, cut: Cut) {
+    pub fn set_cut(&mut self, lane: usize, cut: Cut) {
         self.constants[lane] = cut.constant;
         self.slopes[lane] = cut.slope;
     }
@@ -45,7 +59,7 @@ impl Tile {
 /// i. `squared` asks for distances instead of dot products; `norms` are the rows' norms.
 ///
 /// This is the narrow place: a faster screening replaces this function and [`Tile`], nothing else.
-pub(crate) fn screen(
+pub fn screen(
     level: Level,
     squared: bool,
     rows: &[&[f32]],
@@ -76,9 +90,9 @@ pub(crate) fn screen(
 }
 
 #[cfg(target_arch = "aarch64")]
-use super::lanes::Neon;
+use crate::lanes::Neon;
 #[cfg(target_arch = "x86_64")]
-use super::lanes::{Avx2, Avx512};
+use crate::lanes::{Avx2, Avx512};
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
@@ -176,7 +190,7 @@ unsafe fn block<L: Lanes, const R: usize, const V: usize, const SQUARED: bool>(
 }
 
 /// The scores of [`SCORE_ROWS`] rows against one query; all have the query's length.
-pub(crate) fn scores(
+pub fn scores(
     level: Level,
     squared: bool,
     rows: &[&[f32]; SCORE_ROWS],

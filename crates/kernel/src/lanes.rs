@@ -5,7 +5,7 @@
 /// # Safety
 /// Every method may be called only on a CPU that has the instruction set, and is meant to be inlined
 /// into a function compiled for it. `load` reads `N` floats, `store` writes `N`.
-pub(super) trait Lanes: Copy {
+pub(crate) trait Lanes: Copy {
     /// Lanes in a register.
     const N: usize;
     /// The register.
@@ -30,7 +30,7 @@ pub(super) trait Lanes: Copy {
 
 /// Eight lanes in plain Rust.
 #[derive(Clone, Copy)]
-pub(super) struct Portable;
+pub(crate) struct Portable;
 
 impl Lanes for Portable {
     const N: usize = 8;
@@ -78,7 +78,7 @@ impl Lanes for Portable {
 }
 
 #[cfg(target_arch = "x86_64")]
-pub(super) use x86::{Avx2, Avx512};
+pub(crate) use x86::{Avx2, Avx512};
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
@@ -87,7 +87,7 @@ mod x86 {
 
     /// Sixteen lanes.
     #[derive(Clone, Copy)]
-    pub(in super::super) struct Avx512;
+    pub(crate) struct Avx512;
 
     // In all blocks below — SAFETY: `Lanes` may be used only where the CPU has the instruction set;
     // loads and stores stay inside what the caller gives, and need no alignment.
@@ -139,7 +139,7 @@ mod x86 {
 
     /// Eight lanes.
     #[derive(Clone, Copy)]
-    pub(in super::super) struct Avx2;
+    pub(crate) struct Avx2;
 
     impl Lanes for Avx2 {
         const N: usize = 8;
@@ -189,7 +189,7 @@ mod x86 {
 }
 
 #[cfg(target_arch = "aarch64")]
-pub(super) use arm::Neon;
+pub(crate) use arm::Neon;
 
 #[cfg(target_arch = "aarch64")]
 mod arm {
@@ -198,7 +198,7 @@ mod arm {
 
     /// Four lanes.
     #[derive(Clone, Copy)]
-    pub(in super::super) struct Neon;
+    pub(crate) struct Neon;
 
     // In all blocks below — SAFETY: `Lanes` may be used only where the CPU has the instruction set;
     // loads and stores stay inside what the caller gives, and need no alignment.

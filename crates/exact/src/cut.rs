@@ -1,5 +1,6 @@
 //! When an f32 score proves that a pair is out.
 
+use kernel::Cut;
 use types::Metric;
 
 /// Half the distance between 1 and the next f32.
@@ -10,7 +11,8 @@ const LARGE: f64 = (1_u64 << 60) as f64;
 /// The least positive f32.
 const LEAST: f64 = 1.401_298_464_324_817e-45;
 
-/// A pair is out where its f32 score is below `constant + slope * |x|`; scores grow with nearness.
+/// The cut for keys worse than `worst` (see `distance::key`), over `dim` components, for a query
+/// of norm `norm`. `rows_safe`: see [`norm_is_safe`].
 ///
 /// The f32 score is a sum of n terms in any order, with or without fused operations. With u = 2^-24:
 ///
@@ -22,37 +24,22 @@ const LEAST: f64 = 1.401_298_464_324_817e-45;
 ///
 /// Underflow adds at most the least f32 per operation. Where a norm leaves 2^-60..2^60 (overflow, or
 /// underflow of the bound) or n is so large that g is no bound, nothing is ruled out.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Cut {
-    /// The part that does not depend on the row.
-    pub(crate) constant: f32,
-    /// Per unit of the row's norm.
-    pub(crate) slope: f32,
-}
-
-impl Cut {
-    /// Rules nothing out.
-    pub(crate) const NONE: Cut = Cut { constant: f32::NEG_INFINITY, slope: 0.0 };
-
-    /// The cut for keys worse than `worst` (see `distance::key`), over `dim` components, for a query
-    /// of norm `norm`. `rows_safe`: see [`norm_is_safe`].
-    pub(crate) fn new(metric: Metric, worst: f64, dim: usize, norm: f64, rows_safe: bool) -> Cut {
-        let terms = dim as f64 + 16.0;
-        let gamma = terms * U * (1.0 + 1.0 / 256.0);
-        let tiny = terms * 4.0 * LEAST;
-        if !worst.is_finite() || gamma > 1.0 / 16.0 {
-            return Cut::NONE;
+pub(crate) fn cut_at(metric: Metric, worst: f64, dim: usize, norm: f64, rows_safe: bool) -> Cut {
+    let terms = dim as f64 + 16.0;
+    let gamma = terms * U * (1.0 + 1.0 / 256.0);
+    let tiny = terms * 4.0 * LEAST;
+    if !worst.is_finite() || gamma > 1.0 / 16.0 {
+        return Cut::NONE;
+    }
+    match metric {
+        Metric::L2 => Cut { constant: below(-(worst * (1.0 + 2.0 * gamma) + tiny)), slope: 0.0 },
+        Metric::InnerProduct if rows_safe && norm_is_safe(norm) => {
+            Cut { constant: below(-worst - worst.abs() * 8.0 * U - tiny), slope: below(-gamma * norm) }
         }
-        match metric {
-            Metric::L2 => Cut { constant: below(-(worst * (1.0 + 2.0 * gamma) + tiny)), slope: 0.0 },
-            Metric::InnerProduct if rows_safe && norm_is_safe(norm) => {
-                Cut { constant: below(-worst - worst.abs() * 8.0 * U - tiny), slope: below(-gamma * norm) }
-            }
-            Metric::Cosine if rows_safe && norm_is_safe(norm) => {
-                Cut { constant: below(-tiny), slope: below((1.0 - worst - gamma) * norm) }
-            }
-            Metric::InnerProduct | Metric::Cosine | Metric::Hamming => Cut::NONE,
+        Metric::Cosine if rows_safe && norm_is_safe(norm) => {
+            Cut { constant: below(-tiny), slope: below((1.0 - worst - gamma) * norm) }
         }
+        Metric::InnerProduct | Metric::Cosine | Metric::Hamming => Cut::NONE,
     }
 }
 
@@ -66,3 +53,7 @@ fn below(value: f64) -> f32 {
     let near = value as f32;
     if f64::from(near) > value { near.next_down() } else { near }
 }
+
+#[cfg(test)]
+#[path = "cut_tests.rs"]
+mod tests;
