@@ -1,7 +1,7 @@
 //! Rows of the base made ready for the kernels.
 
-use crate::distance::{masked_bits, norm};
 use crate::cut::norm_is_safe;
+use crate::distance::{masked_bits, norm};
 use kernel::Level;
 use rayon::prelude::*;
 use types::{Element, Metric, Vectors};

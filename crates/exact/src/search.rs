@@ -7,14 +7,15 @@
 //! float64 scan, bit for bit.
 
 use crate::block::{Block, Buffer};
-use crate::distance::{Probe, check_pair, key_distance};
 use crate::cut::cut_at;
-use kernel::{Level, SCREEN_ROWS, TILE_QUERIES, Tile, screen};
+use crate::distance::{Probe, check_pair};
 use crate::topk::{Scored, TopK};
-use crate::{ExactError, Group, Searcher};
+use crate::{ExactError, Group, Partial, Searcher};
+use kernel::{Level, SCREEN_ROWS, TILE_QUERIES, Tile, screen};
 use rayon::prelude::*;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use types::{Element, Metric, Neighbour, RowSet, Truth, Vectors};
+use types::{Element, Metric, RowSet, Truth, Vectors};
 
 /// Bytes of decoded rows in a block: several blocks fit any shared cache.
 const BLOCK_BYTES: usize = 4 << 20;
@@ -62,32 +63,114 @@ pub fn neighbours(
     subset: Subset<'_>,
     options: &Options<'_>,
 ) -> Result<Truth, ExactError> {
-    check_pair(base, queries, metric)?;
-    if k == 0 {
-        return Err(ExactError::ZeroK);
+    let mut search = Search::new(base, queries, metric, k, &[subset], *options)?;
+    search.advance(base.rows())?;
+    Ok(search.finish().pop().unwrap_or_else(|| Truth::new(k)))
+}
+
+/// An exact search over the rows of a base from one row to another, some rows at a time, for one or
+/// more cases (filters) at once.
+///
+/// What it finds does not depend on how the rows are divided: `advance` may be called with any
+/// steps, the state ([`Search::found`]) saved between them and continued elsewhere
+/// ([`Search::resume`]), and searches of neighbouring ranges merged ([`Partial::merge`]).
+pub struct Search<'a> {
+    base: &'a Vectors,
+    queries: &'a Vectors,
+    metric: Metric,
+    k: usize,
+    cases: Vec<Vec<Unit<'a>>>,
+    options: Options<'a>,
+    pool: rayon::ThreadPool,
+    found: Partial,
+}
+
+impl<'a> Search<'a> {
+    /// A search that begins at row 0. `cases` name rows of the whole base.
+    ///
+    /// # Errors
+    /// As [`neighbours`].
+    pub fn new(
+        base: &'a Vectors,
+        queries: &'a Vectors,
+        metric: Metric,
+        k: usize,
+        cases: &[Subset<'a>],
+        options: Options<'a>,
+    ) -> Result<Search<'a>, ExactError> {
+        check_pair(base, queries, metric)?;
+        if k == 0 {
+            return Err(ExactError::ZeroK);
+        }
+        let units = |&subset: &Subset<'a>| units(base, queries, subset);
+        let cases = cases.iter().map(units).collect::<Result<Vec<_>, _>>()?;
+        let found = Partial::new(0, cases.len(), queries.rows());
+        let pool = thread_pool(options.threads)?;
+        Ok(Search { base, queries, metric, k, cases, options, pool, found })
     }
-    let units = units(base, queries, subset)?;
-    let pool = thread_pool(options.threads)?;
-    let pairs = |u: &Unit<'_>| u.row_count(base) as u64 * u.queries.len() as u64;
-    let level = options.level.filter(|l| Level::available().contains(l)).unwrap_or_else(Level::detect);
-    let job = Job {
-        base,
-        queries,
-        metric,
-        k,
-        level,
-        threads: pool.current_num_threads(),
-        options,
-        done: AtomicU64::new(0),
-        total: units.iter().map(pairs).sum(),
-    };
-    let answers = pool.install(|| job.run(&units))?;
-    let mut truth = Truth::new(k);
-    for (list, matching) in answers {
-        let list = list.into_iter().map(|s| Neighbour { row: s.row, distance: key_distance(metric, s.key) });
-        truth.push(list, matching);
+
+    /// Goes on from `found`, or begins at its start where it is empty.
+    ///
+    /// # Errors
+    /// Where `found` is of other cases, queries or rows.
+    pub fn resume(&mut self, found: Partial) -> Result<(), ExactError> {
+        found.check(self.cases.len(), self.queries.rows(), self.base.rows())?;
+        self.found = found;
+        Ok(())
     }
-    Ok(truth)
+
+    /// Searches the rows from where it stands up to (not including) `end`.
+    ///
+    /// # Errors
+    /// [`ExactError::Stopped`]: the state is that before the call.
+    pub fn advance(&mut self, end: usize) -> Result<(), ExactError> {
+        let rows = self.found.rows().end..end.min(self.base.rows());
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let mut cases = Vec::new();
+        for (i, units) in self.cases.iter().enumerate() {
+            let new = self.pool.install(|| self.search_rows(units, rows.clone()))?;
+            let mut case = self.found.case(i).clone();
+            for (query, (list, matching)) in new.into_iter().enumerate() {
+                case.lists[query].extend(list);
+                case.lists[query].sort_unstable();
+                case.lists[query].truncate(self.k);
+                case.matching[query] += matching;
+            }
+            cases.push(case);
+        }
+        self.found.advance(rows.end, cases);
+        Ok(())
+    }
+
+    fn search_rows(&self, units: &[Unit<'_>], rows: Range<usize>) -> Result<Vec<Answer>, ExactError> {
+        let pairs = |u: &Unit<'_>| u.row_count(&rows) as u64 * u.queries.len() as u64;
+        let level = self.options.level.filter(|l| Level::available().contains(l));
+        let job = Job {
+            base: self.base,
+            queries: self.queries,
+            metric: self.metric,
+            k: self.k,
+            level: level.unwrap_or_else(Level::detect),
+            threads: self.pool.current_num_threads(),
+            options: &self.options,
+            done: AtomicU64::new(0),
+            total: units.iter().map(pairs).sum(),
+            rows,
+        };
+        job.run(units)
+    }
+
+    /// What was found so far.
+    pub fn found(&self) -> &Partial {
+        &self.found
+    }
+
+    /// The truth of each case, over the rows searched.
+    pub fn finish(self) -> Vec<Truth> {
+        self.found.truths(self.metric, self.k)
+    }
 }
 
 /// A pool of `threads`, or of one thread per core.
@@ -104,8 +187,8 @@ struct Unit<'a> {
 }
 
 impl Unit<'_> {
-    fn row_count(&self, base: &Vectors) -> usize {
-        self.rows.map_or(base.rows(), RowSet::count)
+    fn row_count(&self, range: &Range<usize>) -> usize {
+        self.rows.map_or(range.len(), |rows| rows.count_in(range.clone()))
     }
 }
 
@@ -144,6 +227,7 @@ struct Job<'a> {
     options: &'a Options<'a>,
     done: AtomicU64,
     total: u64,
+    rows: Range<usize>,
 }
 
 /// The neighbours of a query, and how many rows qualify for it.
@@ -151,7 +235,9 @@ type Answer = (Vec<Scored>, u64);
 
 impl Job<'_> {
     fn run(&self, units: &[Unit<'_>]) -> Result<Vec<Answer>, ExactError> {
-        let one_by_one = |u: &Unit<'_>| units.len() > self.threads && u.queries.len() < FEW_QUERIES;
+        let one_by_one = |u: &Unit<'_>| {
+            units.len() > self.threads && u.queries.len() < FEW_QUERIES && self.rows.len() == self.base.rows()
+        };
         let searcher = units
             .iter()
             .any(one_by_one)
@@ -193,17 +279,17 @@ impl Job<'_> {
             scratch.probe = Probe::new(self.queries, query);
             let matching = searcher.scan(self.k, unit.rows, &mut scratch);
             answers.push((scratch.sorted.clone(), matching));
-            self.advance(unit.row_count(self.base));
+            self.advance(unit.row_count(&self.rows));
         }
         Ok(answers)
     }
 
     /// All queries of a unit over all its rows, block by block.
     fn together(&self, unit: &Unit<'_>) -> Result<Vec<Answer>, ExactError> {
-        let count = unit.row_count(self.base);
+        let count = unit.row_count(&self.rows);
         let mut rows: Box<dyn Iterator<Item = u32> + '_> = match unit.rows {
-            Some(set) => Box::new(set.iter().map(|row| row as u32)),
-            None => Box::new(0..self.base.rows() as u32),
+            Some(set) => Box::new(set.iter_in(self.rows.clone()).map(|row| row as u32)),
+            None => Box::new(self.rows.start as u32..self.rows.end as u32),
         };
         let parts = self.parts(unit.queries.len(), count);
         let mut states: Vec<State> = unit

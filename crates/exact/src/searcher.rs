@@ -1,10 +1,10 @@
 //! Exact neighbours of one query at a time over a prepared base: the `flat` engine's search.
 
 use crate::ExactError;
-use crate::distance::{Probe, check_metric, key_distance, masked_bits, norm};
 use crate::cut::{cut_at, norm_is_safe};
-use kernel::{Cut, Level, SCORE_ROWS, scores};
+use crate::distance::{Probe, check_metric, key_distance, masked_bits, norm};
 use crate::topk::{Scored, TopK};
+use kernel::{Cut, Level, SCORE_ROWS, scores};
 use rayon::prelude::*;
 use types::{Element, Metric, Neighbour, RowSet, Vectors};
 

@@ -91,4 +91,3 @@ fn bits_are_counted() {
         }
     }
 }
-

@@ -16,10 +16,10 @@
 )]
 
 mod exact64;
-mod lanes;
-mod screen;
 #[cfg(test)]
 mod exact64_tests;
+mod lanes;
+mod screen;
 
 pub use exact64::{dot64, hamming, l2_squared64, norm_squared64};
 pub use screen::{Cut, SCORE_ROWS, SCREEN_ROWS, TILE_QUERIES, Tile, scores, screen};

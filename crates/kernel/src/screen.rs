@@ -1,7 +1,7 @@
 //! f32 scores of pairs, larger is nearer: the dot product, or minus the squared distance.
 
-use crate::lanes::{Lanes, Portable};
 use crate::Level;
+use crate::lanes::{Lanes, Portable};
 
 /// Queries in a tile, on every machine (lanes in unused places rule all rows out).
 pub const TILE_QUERIES: usize = 32;
@@ -190,12 +190,7 @@ unsafe fn block<L: Lanes, const R: usize, const V: usize, const SQUARED: bool>(
 }
 
 /// The scores of [`SCORE_ROWS`] rows against one query; all have the query's length.
-pub fn scores(
-    level: Level,
-    squared: bool,
-    rows: &[&[f32]; SCORE_ROWS],
-    query: &[f32],
-) -> [f32; SCORE_ROWS] {
+pub fn scores(level: Level, squared: bool, rows: &[&[f32]; SCORE_ROWS], query: &[f32]) -> [f32; SCORE_ROWS] {
     assert!(rows.iter().all(|row| row.len() == query.len()));
     // SAFETY: all rows are as long as the query, and a level is only given where the CPU has its
     // features.

@@ -1,5 +1,7 @@
 //! A set of row numbers, as a bitmap.
 
+use std::ops::Range;
+
 /// A subset of the rows 0..`rows`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowSet {
@@ -56,12 +58,38 @@ impl RowSet {
 
     /// The members, ascending.
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
-        self.words.iter().enumerate().flat_map(|(i, &word)| {
+        self.iter_in(0..self.rows)
+    }
+
+    /// The members in `range`, ascending.
+    pub fn iter_in(&self, range: Range<usize>) -> impl Iterator<Item = usize> + '_ {
+        self.words_in(range).flat_map(|(first, word)| {
             std::iter::successors((word != 0).then_some(word), |w| {
                 let rest = w & (w - 1);
                 (rest != 0).then_some(rest)
             })
-            .map(move |w| i * 64 + w.trailing_zeros() as usize)
+            .map(move |w| first + w.trailing_zeros() as usize)
+        })
+    }
+
+    /// Number of members in `range`.
+    pub fn count_in(&self, range: Range<usize>) -> usize {
+        self.words_in(range).map(|(_, word)| word.count_ones() as usize).sum()
+    }
+
+    /// The words that touch `range`, each with its first row, members outside cleared.
+    fn words_in(&self, range: Range<usize>) -> impl Iterator<Item = (usize, u64)> + '_ {
+        let range = range.start..range.end.min(self.rows);
+        let words = range.start / 64..range.end.div_ceil(64).max(range.start / 64);
+        words.map(move |i| {
+            let mut word = self.words[i];
+            if i == range.start / 64 {
+                word &= u64::MAX << (range.start % 64);
+            }
+            if i == range.end / 64 {
+                word &= !(u64::MAX << (range.end % 64));
+            }
+            (i * 64, word)
         })
     }
 
@@ -80,6 +108,11 @@ mod tests {
         let mut set = RowSet::from_fn(200, |row| row % 7 == 3);
         assert_eq!(set.iter().collect::<Vec<_>>(), (0..200).filter(|r| r % 7 == 3).collect::<Vec<_>>());
         assert_eq!(set.count(), 29);
+        for range in [0..0, 5..5, 3..4, 0..64, 63..65, 64..128, 10..200, 199..900, 300..301] {
+            let plain: Vec<usize> = (0..200).filter(|r| r % 7 == 3 && range.contains(r)).collect();
+            assert_eq!(set.iter_in(range.clone()).collect::<Vec<_>>(), plain, "{range:?}");
+            assert_eq!(set.count_in(range), plain.len());
+        }
         set.set(3, false);
         set.set(4, true);
         set.set(4, true);
