@@ -2,14 +2,23 @@
 //!
 //! What is here: BLAKE3 over shape, element type and row bytes without gaps, and the memory of
 //! hashes of large files. What is not: checksums of downloaded files (see `fetch`).
+//!
+//! The hash of vectors is a tree: a digest for each [`HASH_CHUNK_ROWS`] rows, and a hash over shape
+//! and digests. So one who reads some of the rows hashes those alone, and the digests of all parts
+//! together give the hash of the whole without reading it again.
 
 use crate::model::{Dataset, FilteredTruth, Hashes};
 use blake3::Hasher;
-use std::{fs, path::PathBuf};
-use types::{ColumnData, Columns, Truth, Vectors};
+use rayon::prelude::*;
+use std::{fs, ops::Range, path::PathBuf};
+use types::{ColumnData, Columns, Element, Truth, Vectors};
 
-/// Rows that do not lie one after the other are gathered into blocks of this many bytes.
-const BLOCK_BYTES: usize = 8 << 20;
+/// Rows that one digest covers. A part of the content hash: with another number every hash changes.
+pub const HASH_CHUNK_ROWS: usize = 1024;
+
+/// Rows that do not lie one after the other are gathered into blocks of this many bytes: BLAKE3 is
+/// fast on long input only.
+const GATHER_BYTES: usize = 128 << 10;
 
 /// Below this, reading everything again is faster than anything that could go wrong with a cache.
 const CACHED_FROM_BYTES: u64 = 256 << 20;
@@ -86,27 +95,71 @@ fn of_vectors_cached(dataset: &Dataset) -> (String, String) {
     fresh
 }
 
-/// The hash of vectors: element name, rows, dimension, then the bytes of each row.
+/// The hash of vectors: that of their element type, shape and all [`chunk_digests`].
 pub fn vectors(vectors: &Vectors) -> String {
-    let mut hasher = Hasher::new();
-    hasher.update(vectors.element().name().as_bytes());
-    hasher.update(&[0]);
-    update_count(&mut hasher, vectors.rows());
-    update_count(&mut hasher, vectors.dim());
-    if let Some(bytes) = vectors.contiguous_bytes() {
-        hasher.update_rayon(bytes);
-        return short(&hasher);
+    let digests = chunk_digests(vectors, 0..vectors.rows());
+    hash_of_chunks(vectors.element(), vectors.rows(), vectors.dim(), &digests)
+}
+
+/// The BLAKE3 digest of the row bytes, without gaps, of every [`HASH_CHUNK_ROWS`] rows of `rows`;
+/// the last chunk of all vectors may be shorter.
+///
+/// Runs on all threads of the current rayon pool, which take the chunks in the order of the file.
+///
+/// # Panics
+/// Where `rows` does not begin at a multiple of [`HASH_CHUNK_ROWS`], ends neither at one nor at the
+/// last row, or reaches past it.
+pub fn chunk_digests(vectors: &Vectors, rows: Range<usize>) -> Vec<[u8; 32]> {
+    let all = vectors.rows();
+    assert!(rows.start <= rows.end && rows.end <= all, "rows {rows:?} of {all}");
+    let whole = |row: usize| row.is_multiple_of(HASH_CHUNK_ROWS);
+    assert!(whole(rows.start) && (whole(rows.end) || rows.end == all), "rows {rows:?} of {all}");
+    let count = rows.len().div_ceil(HASH_CHUNK_ROWS);
+    // A bridge hands out one chunk after the other. Splitting the range would have each thread
+    // read another place of the file, which defeats the kernel's reading ahead.
+    let found: Vec<(usize, [u8; 32])> = (0..count)
+        .par_bridge()
+        .map(|chunk| {
+            let start = rows.start + chunk * HASH_CHUNK_ROWS;
+            (chunk, digest(&vectors.slice(start..(start + HASH_CHUNK_ROWS).min(rows.end))))
+        })
+        .collect();
+    let mut digests = vec![[0; 32]; count];
+    for (chunk, digest) in found {
+        digests[chunk] = digest;
     }
-    let mut block = Vec::with_capacity(BLOCK_BYTES);
-    for row in 0..vectors.rows() {
-        block.extend_from_slice(vectors.row_bytes(row));
-        if block.len() >= BLOCK_BYTES {
-            hasher.update_rayon(&block);
+    digests
+}
+
+/// The hash of the vectors whose [`chunk_digests`] are `digests`: what [`vectors`] gives for them.
+///
+/// The number of digests is not checked: a wrong one gives a hash that no vectors have.
+pub fn hash_of_chunks(element: Element, rows: usize, dim: usize, digests: &[[u8; 32]]) -> String {
+    let mut hasher = Hasher::new();
+    hasher.update(element.name().as_bytes());
+    hasher.update(&[0]);
+    update_count(&mut hasher, rows);
+    update_count(&mut hasher, dim);
+    hasher.update(digests.as_flattened());
+    short(&hasher)
+}
+
+/// The digest of the rows of one chunk.
+fn digest(chunk: &Vectors) -> [u8; 32] {
+    if let Some(bytes) = chunk.contiguous_bytes() {
+        return *blake3::hash(bytes).as_bytes();
+    }
+    let mut hasher = Hasher::new();
+    let mut block = Vec::with_capacity(GATHER_BYTES);
+    for row in 0..chunk.rows() {
+        block.extend_from_slice(chunk.row_bytes(row));
+        if block.len() >= GATHER_BYTES {
+            hasher.update(&block);
             block.clear();
         }
     }
-    hasher.update_rayon(&block);
-    short(&hasher)
+    hasher.update(&block);
+    *hasher.finalize().as_bytes()
 }
 
 /// The hash of base and query columns; none where there are none.
@@ -227,6 +280,54 @@ mod tests {
             let other = Vectors::from_bytes(bytes, rows, dim, element).unwrap();
             assert_ne!(vectors(&plain), vectors(&other), "{other:?}");
         }
+    }
+
+    /// `rows` of three bytes, row i beginning at `1 + 5 * i`; and the same rows without gaps.
+    fn strided_and_plain(rows: usize) -> (Vectors, Vectors) {
+        let byte = |i: usize| (i * 7 + i / 251) as u8;
+        let store: Arc<dyn types::ByteStore> = Arc::new((0..1 + 5 * rows).map(byte).collect::<Vec<u8>>());
+        let strided = Vectors::view(store, 1, 5, rows, 3, Element::U8).unwrap();
+        let plain = strided.select(0..rows);
+        (strided, plain)
+    }
+
+    #[test]
+    fn the_hash_is_that_of_shape_and_chunk_digests_as_the_header_says() {
+        for rows in [0, 1, 1023, 1024, 1025, 5 * 1024, 5 * 1024 + 77] {
+            let (strided, plain) = strided_and_plain(rows);
+            let bytes = plain.contiguous_bytes().unwrap();
+            let digests: Vec<[u8; 32]> =
+                bytes.chunks(1024 * 3).map(|c| *blake3::hash(c).as_bytes()).collect();
+            let mut all = b"u8\0".to_vec();
+            all.extend((rows as u64).to_le_bytes());
+            all.extend(3_u64.to_le_bytes());
+            all.extend(digests.iter().flatten());
+            let expected = blake3::hash(&all).to_hex()[..32].to_owned();
+            assert_eq!(vectors(&plain), expected, "{rows} rows");
+            assert_eq!(vectors(&strided), expected, "{rows} rows with gaps");
+            assert_eq!(chunk_digests(&strided, 0..rows), digests);
+        }
+    }
+
+    #[test]
+    fn digests_of_parts_give_the_hash_of_the_whole() {
+        let rows = 7 * HASH_CHUNK_ROWS + 5;
+        let (strided, plain) = strided_and_plain(rows);
+        let mut digests = Vec::new();
+        for cut in [0, 1, 1, 4, 7, 8].windows(2) {
+            let end = (cut[1] * HASH_CHUNK_ROWS).min(rows);
+            digests.extend(chunk_digests(&strided, cut[0] * HASH_CHUNK_ROWS..end));
+        }
+        assert_eq!(hash_of_chunks(Element::U8, rows, 3, &digests), vectors(&plain));
+        digests.swap(2, 3);
+        assert_ne!(hash_of_chunks(Element::U8, rows, 3, &digests), vectors(&plain));
+    }
+
+    #[test]
+    #[should_panic(expected = "rows 1..1024 of 1030")]
+    fn a_part_that_cuts_a_chunk_is_refused() {
+        let (plain, _) = strided_and_plain(1030);
+        let _unaligned = chunk_digests(&plain, 1..1024);
     }
 
     #[test]

@@ -41,5 +41,6 @@ pub mod write;
 
 pub use builtin::builtin;
 pub use error::DatasetError;
+pub use hash::{HASH_CHUNK_ROWS, chunk_digests, hash_of_chunks};
 pub use model::{Dataset, FilteredTruth, Hashes};
 pub use open::{OpenOptions, open};

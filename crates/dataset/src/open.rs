@@ -142,8 +142,9 @@ fn hash_key(path: &Path, options: &OpenOptions) -> Option<String> {
     let beside = format::beside(path).queries;
     let sources: Vec<&Path> =
         [Some(path), options.queries.as_deref(), beside.as_deref()].into_iter().flatten().collect();
+    // The number is that of the hash's form: one remembered by an older version is not taken.
     let what = format!(
-        "hash 1 {:?} {:?} {} {:?}",
+        "hash 2 {:?} {:?} {} {:?}",
         options.limit, options.metric, options.drop_bad_rows, options.vector_column
     );
     flat::key(&sources, &what).ok()
