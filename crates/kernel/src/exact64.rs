@@ -25,7 +25,7 @@ macro_rules! for_each_level {
                 }
                 match level {
                     // SAFETY: `Level::available` gives this level only where the CPU has the features.
-                    Level::Avx512 => return unsafe { avx512(a, b) },
+                    Level::Avx512 | Level::Amx => return unsafe { avx512(a, b) },
                     // SAFETY: as above.
                     Level::Avx2 => return unsafe { avx2(a, b) },
                     Level::Neon | Level::Portable => {}

@@ -77,7 +77,7 @@ pub fn screen(
     let mut masks = unsafe {
         match level {
             #[cfg(target_arch = "x86_64")]
-            Level::Avx512 => screen_avx512(squared, &pointers, &norms, tile),
+            Level::Avx512 | Level::Amx => screen_avx512(squared, &pointers, &norms, tile),
             #[cfg(target_arch = "x86_64")]
             Level::Avx2 => screen_avx2(squared, &pointers, &norms, tile),
             #[cfg(target_arch = "aarch64")]
@@ -197,7 +197,7 @@ pub fn scores(level: Level, squared: bool, rows: &[&[f32]; SCORE_ROWS], query: &
     unsafe {
         match level {
             #[cfg(target_arch = "x86_64")]
-            Level::Avx512 => scores_avx512(squared, rows, query),
+            Level::Avx512 | Level::Amx => scores_avx512(squared, rows, query),
             #[cfg(target_arch = "x86_64")]
             Level::Avx2 => scores_avx2(squared, rows, query),
             #[cfg(target_arch = "aarch64")]

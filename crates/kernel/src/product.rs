@@ -1,0 +1,353 @@
+//! Products of small integers, rows against a tile of queries, and what of them reaches a limit.
+//!
+//! Rows and queries are vectors of i8 or i16 (see [`crate::quantise8`]). The sums of products are
+//! exact in i32; the comparison that follows is in f32, and its coefficients must allow for the
+//! rounding of six operations (crate `exact` makes them).
+
+use crate::Level;
+use crate::int_lanes::{IntLanes, Portable};
+use crate::screen::TILE_QUERIES;
+
+/// Bytes to which rows are padded with zeros.
+const ROW_ALIGN: usize = 64;
+/// Rows that are multiplied together at most.
+pub const PANEL_ROWS: usize = 32;
+
+/// The integers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Width {
+    /// 8 bits.
+    Eight,
+    /// 16 bits.
+    Sixteen,
+}
+
+impl Width {
+    /// Bytes of one.
+    pub fn bytes(self) -> usize {
+        match self {
+            Width::Eight => 1,
+            Width::Sixteen => 2,
+        }
+    }
+
+    /// Bytes from one row of `dim` components to the next.
+    pub fn stride(self, dim: usize) -> usize {
+        (dim * self.bytes()).next_multiple_of(ROW_ALIGN).max(ROW_ALIGN)
+    }
+}
+
+/// How a level multiplies integers of a width.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Path {
+    Portable,
+    #[cfg(target_arch = "aarch64")]
+    Neon,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Vnni,
+    #[cfg(target_arch = "x86_64")]
+    Amx,
+}
+
+impl Path {
+    fn of(level: Level, width: Width) -> Path {
+        let _ = width;
+        match level {
+            #[cfg(target_arch = "x86_64")]
+            Level::Amx if width == Width::Eight => Path::Amx,
+            #[cfg(target_arch = "x86_64")]
+            Level::Amx | Level::Avx512 if is_x86_feature_detected!("avx512vnni") => Path::Vnni,
+            #[cfg(target_arch = "x86_64")]
+            Level::Amx | Level::Avx512 | Level::Avx2 => Path::Avx2,
+            #[cfg(target_arch = "aarch64")]
+            Level::Neon => Path::Neon,
+            _ => Path::Portable,
+        }
+    }
+
+    /// What is added to each component of a query, so that it is unsigned; rows are always signed.
+    fn bias(self, width: Width) -> i32 {
+        match (self, width) {
+            #[cfg(target_arch = "x86_64")]
+            (Path::Avx2, Width::Eight) => 64,
+            #[cfg(target_arch = "x86_64")]
+            (Path::Vnni, Width::Eight) => 128,
+            _ => 0,
+        }
+    }
+}
+
+/// The largest component that a query may have at this level: rows may always go to 127 or 32,767.
+/// AVX2 adds two products in 16 bits.
+pub fn largest_in_query(level: Level, width: Width) -> i32 {
+    match (Path::of(level, width), width) {
+        #[cfg(target_arch = "x86_64")]
+        (Path::Avx2, Width::Eight) => 63,
+        (_, Width::Eight) => 127,
+        (_, Width::Sixteen) => 32_767,
+    }
+}
+
+/// Rows as integers, and per row what the comparison needs.
+#[derive(Clone, Copy, Debug)]
+pub struct IntRows<'a> {
+    /// Integers of row i from byte i * stride on ([`Width::stride`]), zeros behind; room for
+    /// [`PANEL_ROWS`] rows more, which are read and not answered.
+    pub integers: &'a [u8],
+    /// Sum of the integers of each row.
+    pub sums: &'a [i32],
+    /// Step of each row.
+    pub steps: &'a [f32],
+    /// What quantising the row lost, at most: a norm.
+    pub lost: &'a [f32],
+    /// Norm of the quantised row, at most.
+    pub norms: &'a [f32],
+    /// What is added to the product, at most.
+    pub offsets: &'a [f32],
+}
+
+/// Coefficients of the queries of a tile. A row is out for a query where
+/// `product * step + lost * per_lost + norm * per_norm + offset * per_offset < limit`.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Per unit of what the row lost.
+    pub per_lost: [f32; TILE_QUERIES],
+    /// Per unit of the row's norm.
+    pub per_norm: [f32; TILE_QUERIES],
+    /// Per unit of the row's offset.
+    pub per_offset: [f32; TILE_QUERIES],
+    /// The limit; NaN or minus infinity rule nothing out, plus infinity everything.
+    pub limit: [f32; TILE_QUERIES],
+}
+
+/// Up to [`TILE_QUERIES`] queries as integers.
+#[derive(Debug)]
+pub struct IntTile {
+    level: Level,
+    width: Width,
+    dim: usize,
+    /// Bit i is set for query i.
+    used: u32,
+    /// For each 4 bytes of a row: those of all queries.
+    packed: Vec<Line>,
+}
+
+/// Four bytes of each query.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+struct Line([u32; TILE_QUERIES]);
+
+impl IntTile {
+    /// Packs queries of 8 or 16 bits; all have `dim` components of at most [`largest_in_query`].
+    ///
+    /// # Panics
+    /// Where there are too many, or one has another length or a component too large.
+    pub fn new(level: Level, width: Width, dim: usize, queries: &[&[i16]]) -> IntTile {
+        assert!(queries.len() <= TILE_QUERIES, "{} queries in a tile", queries.len());
+        let (bias, most) = (Path::of(level, width).bias(width), largest_in_query(level, width));
+        let used = if queries.is_empty() { 0 } else { u32::MAX >> (TILE_QUERIES - queries.len()) };
+        let mut packed = vec![Line([0; TILE_QUERIES]); width.stride(dim) / 4];
+        for (lane, query) in queries.iter().enumerate() {
+            assert_eq!(query.len(), dim, "components of a query");
+            for (d, &value) in query.iter().enumerate() {
+                assert!(i32::from(value).abs() <= most, "component {value} of a query");
+                let biased = i32::from(value) + bias;
+                let (at, shift, mask) = match width {
+                    Width::Eight => (d / 4, d % 4 * 8, 0xFF),
+                    Width::Sixteen => (d / 2, d % 2 * 16, 0xFFFF),
+                };
+                packed[at].0[lane] |= (biased.cast_unsigned() & mask) << shift;
+            }
+        }
+        IntTile { level, width, dim, used, packed }
+    }
+
+    /// For each row of `range`, which queries it is not out for: bit i for query i.
+    ///
+    /// # Panics
+    /// Where an array of `rows` is shorter than the range, or `masks` has another length.
+    pub fn screen(
+        &self,
+        rows: &IntRows<'_>,
+        range: std::ops::Range<usize>,
+        limits: &Limits,
+        masks: &mut [u32],
+    ) {
+        let stride = self.width.stride(self.dim);
+        let padded = range.start + range.len().next_multiple_of(PANEL_ROWS);
+        assert!(range.start <= range.end && masks.len() == range.len(), "one mask a row");
+        assert!(rows.integers.len() >= padded * stride, "whole panels of rows");
+        let per_row = [rows.steps.len(), rows.lost.len(), rows.norms.len(), rows.offsets.len(), rows.sums.len()];
+        assert!(per_row.into_iter().all(|len| len >= range.end), "figures of all rows");
+        let job = Screen { tile: self, rows, stride, limits };
+        let path = Path::of(self.level, self.width);
+        // SAFETY: lengths are checked above; a level is only given where the CPU has its features,
+        // and `Path::of` asks for VNNI.
+        unsafe {
+            match (path, self.width) {
+                #[cfg(target_arch = "x86_64")]
+                (Path::Amx, _) => x86::amx(&job, range, masks),
+                #[cfg(target_arch = "x86_64")]
+                (Path::Vnni, Width::Eight) => x86::vnni8(&job, range, masks),
+                #[cfg(target_arch = "x86_64")]
+                (Path::Vnni, Width::Sixteen) => x86::vnni16(&job, range, masks),
+                #[cfg(target_arch = "x86_64")]
+                (Path::Avx2, Width::Eight) => x86::avx2_8(&job, range, masks),
+                #[cfg(target_arch = "x86_64")]
+                (Path::Avx2, Width::Sixteen) => x86::avx2_16(&job, range, masks),
+                #[cfg(target_arch = "aarch64")]
+                (Path::Neon, Width::Eight) => job.run::<crate::int_lanes::Neon, 4, 4, true>(range, masks),
+                #[cfg(target_arch = "aarch64")]
+                (Path::Neon, Width::Sixteen) => job.run::<crate::int_lanes::Neon, 4, 4, false>(range, masks),
+                (Path::Portable, Width::Eight) => job.run::<Portable, 2, 1, true>(range, masks),
+                (Path::Portable, Width::Sixteen) => job.run::<Portable, 2, 1, false>(range, masks),
+            }
+        }
+        masks.iter_mut().for_each(|mask| *mask &= self.used);
+    }
+}
+
+/// One call of [`IntTile::screen`].
+struct Screen<'a> {
+    tile: &'a IntTile,
+    rows: &'a IntRows<'a>,
+    stride: usize,
+    limits: &'a Limits,
+}
+
+impl Screen<'_> {
+    /// Blocks of `R` rows x `V` registers of queries; `EIGHT` for bytes, else 16 bits.
+    ///
+    /// # Safety
+    /// `L`'s instruction set is there; the lengths are as [`IntTile::screen`] asserts.
+    #[inline(always)]
+    unsafe fn run<L: IntLanes, const R: usize, const V: usize, const EIGHT: bool>(
+        &self,
+        range: std::ops::Range<usize>,
+        masks: &mut [u32],
+    ) {
+        masks.fill(0);
+        let bias = Path::of(self.tile.level, self.tile.width).bias(self.tile.width);
+        let lines = (self.tile.dim * self.tile.width.bytes()).div_ceil(4);
+        for first in range.clone().step_by(R) {
+            let count = R.min(range.end - first);
+            // Rows past the end are padding, or belong to the next range: read, not answered.
+            let row = |r: usize| first + r.min(count - 1);
+            for lane in (0..TILE_QUERIES).step_by(V * L::N) {
+                // SAFETY: rows of the range have `stride` bytes, of which `lines` * 4 are read; lanes
+                // `lane` to `lane + V * N` are below `TILE_QUERIES`.
+                unsafe {
+                    let starts: [*const u32; R] =
+                        std::array::from_fn(|r| self.rows.integers.as_ptr().add(row(r) * self.stride).cast());
+                    let mut sums: [[L::V; V]; R] =
+                        std::array::from_fn(|r| [L::splat(self.rows.sums[row(r)].wrapping_mul(-bias)); V]);
+                    let mut at = self.tile.packed.as_ptr().cast::<u32>().wrapping_add(lane);
+                    for line in 0..lines {
+                        let queries: [L::V; V] = std::array::from_fn(|v| L::load(at.add(v * L::N)));
+                        for r in 0..R {
+                            let x = L::splat(starts[r].add(line).read_unaligned().cast_signed());
+                            for v in 0..V {
+                                sums[r][v] = if EIGHT {
+                                    L::dot8(sums[r][v], queries[v], x)
+                                } else {
+                                    L::dot16(sums[r][v], queries[v], x)
+                                };
+                            }
+                        }
+                        at = at.wrapping_add(TILE_QUERIES);
+                    }
+                    for r in 0..count {
+                        for v in 0..V {
+                            let bits = self.compare::<L>(first + r, lane + v * L::N, sums[r][v]);
+                            masks[first + r - range.start] |= bits << (lane + v * L::N);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Which lanes of `products`, from `lane` on, reach the limit with row `row`.
+    ///
+    /// # Safety
+    /// As [`Screen::run`].
+    #[inline(always)]
+    unsafe fn compare<L: IntLanes>(&self, row: usize, lane: usize, products: L::V) -> u32 {
+        let (rows, limits) = (self.rows, self.limits);
+        // SAFETY: `lane + N` is at most `TILE_QUERIES`; `row` is below the length of the arrays.
+        unsafe {
+            let figure = |of: &[f32]| L::splat_f32(*of.get_unchecked(row));
+            let per = |of: &[f32; TILE_QUERIES]| L::load_f32(of.as_ptr().add(lane));
+            let mut sum = L::mul(L::to_f32(products), figure(rows.steps));
+            sum = L::mul_add(figure(rows.offsets), per(&limits.per_offset), sum);
+            sum = L::mul_add(figure(rows.norms), per(&limits.per_norm), sum);
+            sum = L::mul_add(figure(rows.lost), per(&limits.per_lost), sum);
+            L::not_less(sum, per(&limits.limit))
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    //! [`Screen::run`] compiled for each instruction set.
+    // SAFETY of all: as `Screen::run`, on a CPU with the features named.
+
+    use super::{PANEL_ROWS, Screen};
+    use crate::int_lanes::{Avx2, Vnni};
+    use crate::screen::TILE_QUERIES;
+    use std::ops::Range;
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
+    pub(super) unsafe fn vnni8(job: &Screen<'_>, range: Range<usize>, masks: &mut [u32]) {
+        // SAFETY: see above.
+        unsafe { job.run::<Vnni, 12, 2, true>(range, masks) }
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
+    pub(super) unsafe fn vnni16(job: &Screen<'_>, range: Range<usize>, masks: &mut [u32]) {
+        // SAFETY: see above.
+        unsafe { job.run::<Vnni, 12, 2, false>(range, masks) }
+    }
+
+    #[target_feature(enable = "avx2,fma")]
+    pub(super) unsafe fn avx2_8(job: &Screen<'_>, range: Range<usize>, masks: &mut [u32]) {
+        // SAFETY: see above.
+        unsafe { job.run::<Avx2, 4, 2, true>(range, masks) }
+    }
+
+    #[target_feature(enable = "avx2,fma")]
+    pub(super) unsafe fn avx2_16(job: &Screen<'_>, range: Range<usize>, masks: &mut [u32]) {
+        // SAFETY: see above.
+        unsafe { job.run::<Avx2, 4, 2, false>(range, masks) }
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
+    pub(super) unsafe fn amx(job: &Screen<'_>, range: Range<usize>, masks: &mut [u32]) {
+        use crate::amx::{SIDE, panel, with_tiles};
+        const { assert!(SIDE == PANEL_ROWS && SIDE == TILE_QUERIES) };
+        #[repr(align(64))]
+        struct Products([[i32; SIDE]; SIDE]);
+        let mut products = Products([[0; SIDE]; SIDE]);
+        let queries = job.tile.packed.as_ptr().cast::<u32>();
+        // SAFETY: a whole panel of rows is there, `stride` is a multiple of 64 and the queries have as
+        // many lines; lanes are 0 and 16.
+        unsafe {
+            with_tiles(|| {
+                for (first, masks) in range.step_by(SIDE).zip(masks.chunks_mut(SIDE)) {
+                    let rows = job.rows.integers.as_ptr().add(first * job.stride).cast();
+                    panel(rows, job.stride, queries, job.stride / 64, &mut products.0);
+                    for (r, mask) in masks.iter_mut().enumerate() {
+                        let line = products.0[r].as_ptr();
+                        let half = |lane: usize| {
+                            let sums = <Vnni as crate::int_lanes::IntLanes>::load(line.add(lane).cast());
+                            job.compare::<Vnni>(first + r, lane, sums) << lane
+                        };
+                        *mask = half(0) | half(16);
+                    }
+                }
+            });
+        }
+    }
+}
