@@ -24,6 +24,9 @@ pub(crate) struct TruthArgs {
     /// Threads; all CPUs where none is given
     #[arg(long)]
     pub(crate) threads: Option<usize>,
+    /// Instruction set, for tests and benchmarks: portable, neon, avx2, avx512; the answer is the same
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
+    pub(crate) kernel: Option<String>,
     /// What the file does not say.
     #[command(flatten)]
     pub(crate) open: OpenArgs,

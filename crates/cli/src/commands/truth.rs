@@ -10,7 +10,7 @@ use crate::{
 use dataset::Dataset;
 use runner::{
     material::filters_of,
-    truth::{TruthAsk, truth},
+    truth::{FoundTruth, SearchFigures, SearchSetting, TruthsAsk, truths},
 };
 use serde_json::{Value, json};
 use std::{path::Path, time::Instant};
@@ -35,33 +35,34 @@ pub(crate) fn run(args: &TruthArgs, printer: &Printer) -> anyhow::Result<Outcome
     if opened.queries.rows() == 0 {
         return Err(usage_error(format!("{} has no queries; give a file with --queries", args.dataset)));
     }
-    let mut cases = Vec::new();
-    if args.filters.is_empty() {
-        cases.push((None, Filters::None));
-    }
-    for text in &args.filters {
-        cases.push((Some(text.clone()), filters_of(&opened, text, text)?));
-    }
+    let texts: Vec<Option<&str>> = match args.filters.as_slice() {
+        [] => vec![None],
+        filters => filters.iter().map(|text| Some(text.as_str())).collect(),
+    };
+    let filters = |text: &Option<&str>| text.map_or(Ok(Filters::None), |t| filters_of(&opened, t, t));
+    let cases = texts.iter().map(filters).collect::<Result<Vec<Filters>, _>>()?;
     let setting = Setting::new(args.open.cache_dir.as_ref());
     let progress = Progress::new(printer);
+    let started = Instant::now();
+    let what = format!("{}: {} exact neighbours", opened.name, args.k);
+    let how = SearchSetting { threads: args.threads, level: args.kernel.as_deref().map(level).transpose()? };
+    let ask = TruthsAsk { metric, k: args.k, cases: &cases, setting: how };
+    let (all, took) = setting.with(&progress, |with| truths(&opened, &ask, &what, with))?;
+    let seconds = started.elapsed().as_secs_f64();
     let mut lines = Vec::new();
     let mut values = Vec::new();
     let mut agrees = true;
-    for (filter, filters) in cases {
-        let started = Instant::now();
-        let ask = TruthAsk { metric, k: args.k, filters: &filters, threads: args.threads };
-        let what = format!("{}: {} exact neighbours", opened.name, args.k);
-        let (found, origin) = setting.with(&progress, |with| truth(&opened, &ask, &what, with))?;
-        let seconds = started.elapsed().as_secs_f64();
-        let mut value = figures(&opened, &found, &origin, seconds, filter.as_deref(), metric);
+    for (filter, found) in texts.into_iter().zip(&all) {
+        let mut value = figures(&opened, found, (&took, seconds), filter, metric);
         if args.compare {
-            let theirs = known(&opened, filter.as_deref())?;
-            let compared = compare(&found, theirs);
+            let theirs = known(&opened, filter)?;
+            let compared = compare(&found.truth, theirs);
             agrees &= compared["different"] == json!(0);
             value["compare"] = compared;
         }
         if let Some(out) = &out {
-            out.write(&opened, &found, &provenance(&opened, &found, metric, filter.as_deref()), metric)?;
+            let provenance = provenance(&opened, &found.truth, metric, filter);
+            out.write(&opened, &found.truth, &provenance, metric)?;
         }
         lines.push(text(&value));
         values.push(value);
@@ -75,17 +76,24 @@ pub(crate) fn run(args: &TruthArgs, printer: &Printer) -> anyhow::Result<Outcome
 
 fn figures(
     dataset: &Dataset,
-    truth: &Truth,
-    origin: &str,
-    seconds: f64,
+    found: &FoundTruth,
+    (took, seconds): (&SearchFigures, f64),
     filter: Option<&str>,
     metric: Metric,
 ) -> Value {
+    let truth = &found.truth;
     let lengths: Vec<usize> = (0..truth.queries()).map(|q| truth.of(q).len()).collect();
     let matching: u64 = (0..truth.queries()).map(|q| truth.matching(q)).sum();
+    let searched = (found.origin == "computed").then_some(took);
     json!({
         "dataset": dataset.name, "metric": metric, "filter": filter, "k": truth.depth(),
-        "queries": truth.queries(), "rows": dataset.base.rows(), "origin": origin, "seconds": seconds,
+        "queries": truth.queries(), "rows": dataset.base.rows(), "dim": dataset.base.dim(),
+        "origin": found.origin, "seconds": seconds,
+        "search_seconds": searched.map(|s| s.search_seconds),
+        "filter_seconds": searched.map(|s| s.filter_seconds),
+        "searched_together": searched.map(|s| s.cases),
+        "pairs": searched.map(|s| s.pairs),
+        "pairs_per_second": searched.map(|s| s.pairs as f64 / s.search_seconds.max(1e-9)),
         "shortest": lengths.iter().min(), "mean_matching": matching as f64 / truth.queries().max(1) as f64,
         "queries_without_match": (0..truth.queries()).filter(|&q| truth.matching(q) == 0).count(),
     })
@@ -94,8 +102,16 @@ fn figures(
 fn text(value: &Value) -> String {
     let number = |name: &str| value[name].as_f64().unwrap_or(0.0);
     let filter = value["filter"].as_str().map(|f| format!(" where {f}")).unwrap_or_default();
+    let together = match value["searched_together"].as_u64() {
+        Some(cases @ 2..) => format!(" for {cases} filters at once"),
+        _ => String::new(),
+    };
+    let search = value["search_seconds"].as_f64().map(|seconds| {
+        let rate = units::rate(number("pairs_per_second"));
+        format!(" (search {}{together}, {rate} pairs/s)", units::seconds(seconds))
+    });
     let mut text = format!(
-        "{}{filter}: {} neighbours of {} queries over {} rows ({}), {} in {}; {:.1} rows qualify on average",
+        "{}{filter}: {} neighbours of {} queries over {} rows ({}), {} in {}{}; {:.1} rows qualify on average",
         value["dataset"].as_str().unwrap_or_default(),
         value["k"],
         value["queries"],
@@ -103,6 +119,7 @@ fn text(value: &Value) -> String {
         value["metric"].as_str().unwrap_or_default(),
         value["origin"].as_str().unwrap_or_default(),
         units::seconds(number("seconds")),
+        search.unwrap_or_default(),
         number("mean_matching"),
     );
     if let Some(compared) = value.get("compare") {
@@ -112,6 +129,15 @@ fn text(value: &Value) -> String {
         ));
     }
     text
+}
+
+/// The instruction set of that name.
+fn level(name: &str) -> anyhow::Result<exact::Level> {
+    let available = exact::Level::available();
+    available.iter().copied().find(|level| level.name() == name).ok_or_else(|| {
+        let names: Vec<&str> = available.iter().map(|level| level.name()).collect();
+        usage_error(format!("--kernel {name}: this machine has {}", names.join(", ")))
+    })
 }
 
 /// The truth that the data set brings for the filter.
