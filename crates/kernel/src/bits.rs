@@ -34,13 +34,14 @@ impl BitTile {
     /// Where there are too many queries, or one has another length.
     pub fn new(bits: usize, queries: &[&[u8]]) -> BitTile {
         assert!(queries.len() <= TILE_QUERIES, "{} queries in a tile", queries.len());
+        assert!(u32::try_from(bits).is_ok(), "{bits} bits: counts are 32-bit numbers");
         let bytes = bits.div_ceil(8);
         let words = bytes.div_ceil(8);
         let mut mask = [0_u8; 8];
         let in_last = bytes - words.saturating_sub(1) * 8;
         mask[..in_last].fill(0xFF);
         if let Some(last) = mask[..in_last].last_mut()
-            && bits % 8 != 0
+            && !bits.is_multiple_of(8)
         {
             *last = 0xFF << (8 - bits % 8);
         }
@@ -99,11 +100,11 @@ pub fn screen_bits(
     let mut masks = unsafe {
         match level {
             #[cfg(target_arch = "x86_64")]
-            Level::Avx512 if is_x86_feature_detected!("avx512vpopcntdq") => {
+            Level::Amx | Level::Avx512 if is_x86_feature_detected!("avx512vpopcntdq") => {
                 avx512(&rows_at, whole, tile, counts)
             }
             #[cfg(target_arch = "x86_64")]
-            Level::Avx512 | Level::Avx2 => avx2(&rows_at, whole, tile, counts),
+            Level::Amx | Level::Avx512 | Level::Avx2 => avx2(&rows_at, whole, tile, counts),
             #[cfg(target_arch = "aarch64")]
             Level::Neon => screen_all::<crate::bit_lanes::Neon, 8>(&rows_at, whole, tile, counts),
             _ => screen_all::<Plain, 2>(&rows_at, whole, tile, counts),

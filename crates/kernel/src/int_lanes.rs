@@ -239,4 +239,4 @@ mod x86 {
 }
 
 #[cfg(target_arch = "aarch64")]
-pub(crate) use crate::int_neon::Neon;
+pub(crate) use crate::int_neon::{Neon, NeonDot};

@@ -18,11 +18,16 @@
     reason = "SIMD: raw loads in bounds checked on entry, and calls under detected features"
 )]
 
+#[cfg(target_arch = "x86_64")]
 mod amx;
+mod bit_lanes;
+mod bits;
 mod exact64;
 mod int_lanes;
 #[cfg(target_arch = "aarch64")]
 mod int_neon;
+#[cfg(test)]
+mod bits_tests;
 #[cfg(test)]
 mod exact64_tests;
 #[cfg(test)]
@@ -33,8 +38,9 @@ mod product;
 mod quantise;
 mod screen;
 
+pub use bits::{BitCounts, BitTile, screen_bits};
 pub use exact64::{dot64, hamming, l2_squared64, norm_squared64};
 pub use level::Level;
-pub use product::{IntRows, IntTile, Limits, PANEL_ROWS, Width, largest_in_query};
+pub use product::{IntRows, IntTile, Limits, PANEL_ROWS, RowFigures, Width, largest_in_query};
 pub use quantise::{Centred, Quantised, centre, quantise16, quantise8};
 pub use screen::{Cut, SCORE_ROWS, SCREEN_ROWS, TILE_QUERIES, Tile, scores, screen};

@@ -43,6 +43,8 @@ enum Path {
     Portable,
     #[cfg(target_arch = "aarch64")]
     Neon,
+    #[cfg(target_arch = "aarch64")]
+    NeonDot,
     #[cfg(target_arch = "x86_64")]
     Avx2,
     #[cfg(target_arch = "x86_64")]
@@ -61,6 +63,8 @@ impl Path {
             Level::Amx | Level::Avx512 if is_x86_feature_detected!("avx512vnni") => Path::Vnni,
             #[cfg(target_arch = "x86_64")]
             Level::Amx | Level::Avx512 | Level::Avx2 => Path::Avx2,
+            #[cfg(target_arch = "aarch64")]
+            Level::Neon if std::arch::is_aarch64_feature_detected!("dotprod") => Path::NeonDot,
             #[cfg(target_arch = "aarch64")]
             Level::Neon => Path::Neon,
             _ => Path::Portable,
@@ -90,22 +94,29 @@ pub fn largest_in_query(level: Level, width: Width) -> i32 {
     }
 }
 
-/// Rows as integers, and per row what the comparison needs.
+/// What the comparison needs to know of a row.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RowFigures {
+    /// Sum of the row's integers.
+    pub sum: i32,
+    /// What an integer of 1 stands for.
+    pub step: f32,
+    /// What quantising lost, at most: a norm. Infinity where the row must never be ruled out.
+    pub lost: f32,
+    /// Norm of the quantised row, at most.
+    pub norm: f32,
+    /// What is added to the product, at most.
+    pub offset: f32,
+}
+
+/// Rows as integers.
 #[derive(Clone, Copy, Debug)]
 pub struct IntRows<'a> {
     /// Integers of row i from byte i * stride on ([`Width::stride`]), zeros behind; room for
     /// [`PANEL_ROWS`] rows more, which are read and not answered.
     pub integers: &'a [u8],
-    /// Sum of the integers of each row.
-    pub sums: &'a [i32],
-    /// Step of each row.
-    pub steps: &'a [f32],
-    /// What quantising the row lost, at most: a norm.
-    pub lost: &'a [f32],
-    /// Norm of the quantised row, at most.
-    pub norms: &'a [f32],
-    /// What is added to the product, at most.
-    pub offsets: &'a [f32],
+    /// One for each row.
+    pub figures: &'a [RowFigures],
 }
 
 /// Coefficients of the queries of a tile. A row is out for a query where
@@ -179,8 +190,7 @@ impl IntTile {
         let padded = range.start + range.len().next_multiple_of(PANEL_ROWS);
         assert!(range.start <= range.end && masks.len() == range.len(), "one mask a row");
         assert!(rows.integers.len() >= padded * stride, "whole panels of rows");
-        let per_row = [rows.steps.len(), rows.lost.len(), rows.norms.len(), rows.offsets.len(), rows.sums.len()];
-        assert!(per_row.into_iter().all(|len| len >= range.end), "figures of all rows");
+        assert!(rows.figures.len() >= range.end, "figures of all rows");
         let job = Screen { tile: self, rows, stride, limits };
         let path = Path::of(self.level, self.width);
         // SAFETY: lengths are checked above; a level is only given where the CPU has its features,
@@ -198,9 +208,13 @@ impl IntTile {
                 #[cfg(target_arch = "x86_64")]
                 (Path::Avx2, Width::Sixteen) => x86::avx2_16(&job, range, masks),
                 #[cfg(target_arch = "aarch64")]
+                (Path::NeonDot, Width::Eight) => arm::dot8(&job, range, masks),
+                #[cfg(target_arch = "aarch64")]
                 (Path::Neon, Width::Eight) => job.run::<crate::int_lanes::Neon, 4, 4, true>(range, masks),
                 #[cfg(target_arch = "aarch64")]
-                (Path::Neon, Width::Sixteen) => job.run::<crate::int_lanes::Neon, 4, 4, false>(range, masks),
+                (Path::Neon | Path::NeonDot, Width::Sixteen) => {
+                    job.run::<crate::int_lanes::Neon, 4, 4, false>(range, masks)
+                }
                 (Path::Portable, Width::Eight) => job.run::<Portable, 2, 1, true>(range, masks),
                 (Path::Portable, Width::Sixteen) => job.run::<Portable, 2, 1, false>(range, masks),
             }
@@ -242,7 +256,7 @@ impl Screen<'_> {
                     let starts: [*const u32; R] =
                         std::array::from_fn(|r| self.rows.integers.as_ptr().add(row(r) * self.stride).cast());
                     let mut sums: [[L::V; V]; R] =
-                        std::array::from_fn(|r| [L::splat(self.rows.sums[row(r)].wrapping_mul(-bias)); V]);
+                        std::array::from_fn(|r| [L::splat(self.rows.figures[row(r)].sum.wrapping_mul(-bias)); V]);
                     let mut at = self.tile.packed.as_ptr().cast::<u32>().wrapping_add(lane);
                     for line in 0..lines {
                         let queries: [L::V; V] = std::array::from_fn(|v| L::load(at.add(v * L::N)));
@@ -275,17 +289,30 @@ impl Screen<'_> {
     /// As [`Screen::run`].
     #[inline(always)]
     unsafe fn compare<L: IntLanes>(&self, row: usize, lane: usize, products: L::V) -> u32 {
-        let (rows, limits) = (self.rows, self.limits);
-        // SAFETY: `lane + N` is at most `TILE_QUERIES`; `row` is below the length of the arrays.
+        let limits = self.limits;
+        // SAFETY: `lane + N` is at most `TILE_QUERIES`; `row` is below the length of the figures.
         unsafe {
-            let figure = |of: &[f32]| L::splat_f32(*of.get_unchecked(row));
+            let figures = self.rows.figures.get_unchecked(row);
             let per = |of: &[f32; TILE_QUERIES]| L::load_f32(of.as_ptr().add(lane));
-            let mut sum = L::mul(L::to_f32(products), figure(rows.steps));
-            sum = L::mul_add(figure(rows.offsets), per(&limits.per_offset), sum);
-            sum = L::mul_add(figure(rows.norms), per(&limits.per_norm), sum);
-            sum = L::mul_add(figure(rows.lost), per(&limits.per_lost), sum);
+            let mut sum = L::mul(L::to_f32(products), L::splat_f32(figures.step));
+            sum = L::mul_add(L::splat_f32(figures.offset), per(&limits.per_offset), sum);
+            sum = L::mul_add(L::splat_f32(figures.norm), per(&limits.per_norm), sum);
+            sum = L::mul_add(L::splat_f32(figures.lost), per(&limits.per_lost), sum);
             L::not_less(sum, per(&limits.limit))
         }
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+mod arm {
+    //! [`Screen::run`] compiled for SDOT.
+
+    use super::Screen;
+
+    #[target_feature(enable = "neon,dotprod")]
+    pub(super) unsafe fn dot8(job: &Screen<'_>, range: std::ops::Range<usize>, masks: &mut [u32]) {
+        // SAFETY: as `Screen::run`, on a CPU with the features named.
+        unsafe { job.run::<crate::int_lanes::NeonDot, 4, 4, true>(range, masks) }
     }
 }
 

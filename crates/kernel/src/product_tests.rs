@@ -17,12 +17,11 @@ fn integers(numbers: &mut Numbers, dim: usize, most: i32, kind: u64) -> Vec<i16>
 /// Rows laid out for the kernel.
 struct Block {
     integers: Vec<u8>,
-    sums: Vec<i32>,
-    figures: [Vec<f32>; 4],
+    figures: Vec<RowFigures>,
 }
 
 impl Block {
-    fn new(width: Width, rows: &[Vec<i16>], figures: [Vec<f32>; 4]) -> Block {
+    fn new(width: Width, rows: &[Vec<i16>], [steps, lost, norms, offsets]: [Vec<f32>; 4]) -> Block {
         let stride = width.stride(rows[0].len());
         let mut integers = vec![0; (rows.len() + PANEL_ROWS) * stride];
         for (out, row) in integers.chunks_mut(stride).zip(rows) {
@@ -33,13 +32,15 @@ impl Block {
                 }
             }
         }
-        let sums = rows.iter().map(|row| row.iter().map(|&x| i32::from(x)).sum()).collect();
-        Block { integers, sums, figures }
+        let figures = |(i, row): (usize, &Vec<i16>)| {
+            let sum = row.iter().map(|&x| i32::from(x)).sum();
+            RowFigures { sum, step: steps[i], lost: lost[i], norm: norms[i], offset: offsets[i] }
+        };
+        Block { integers, figures: rows.iter().enumerate().map(figures).collect() }
     }
 
     fn rows(&self) -> IntRows<'_> {
-        let [steps, lost, norms, offsets] = &self.figures;
-        IntRows { integers: &self.integers, sums: &self.sums, steps, lost, norms, offsets }
+        IntRows { integers: &self.integers, figures: &self.figures }
     }
 }
 
@@ -122,11 +123,12 @@ fn the_comparison_is_the_formula() {
             let (mut in_, mut out) = (0, 0);
             for (r, mask) in masks.iter().enumerate() {
                 for q in 0..TILE_QUERIES {
-                    let [steps, lost, norms, offsets] = block.figures.each_ref().map(|f| f64::from(f[r]));
+                    let RowFigures { step, lost, norm, offset, .. } = block.figures[r];
+                    let [step, lost, norm, offset] = [step, lost, norm, offset].map(f64::from);
                     let per = [&limits.per_lost, &limits.per_norm, &limits.per_offset, &limits.limit];
                     let [per_lost, per_norm, per_offset, limit] = per.map(|f| f64::from(f[q]));
                     let product = product(&rows[r], &queries[q]) as f64;
-                    let terms = [product * steps, lost * per_lost, norms * per_norm, offsets * per_offset];
+                    let terms = [product * step, lost * per_lost, norm * per_norm, offset * per_offset];
                     let size: f64 = terms.iter().map(|t| t.abs()).sum();
                     let sum: f64 = terms.iter().sum();
                     if (sum - limit).abs() > size * 6.0 / f64::from(1 << 24) {
