@@ -1,0 +1,88 @@
+"""Annvil's side: the binary, one process a measurement, each with an empty cache. Standard library only."""
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+
+import cases
+
+
+class Annvil:
+    """One case asked of the binary."""
+
+    def __init__(self, binary, case, there, threads, folder):
+        self.binary, self.case, self.folder = binary, case, folder
+        self.asked = [there["files"]["base"], "--metric", case.metric, "--k", str(cases.K)]
+        self.asked += ["--threads", str(threads)]
+        queries = there["query_files"][str(case.queries)]
+        if queries:
+            self.asked += ["--queries", queries]
+        self.filters = cases.SIX_FILTERS if case.what == "filters" else []
+        if self.filters:
+            self.asked += ["--columns", there["files"]["columns"]]
+        self.cache = None
+
+    def run(self, extra=()):
+        """One measurement: all filters in one call. The cache it filled stays for `answers`."""
+        self.forget()
+        self.cache = tempfile.mkdtemp(prefix="cache-", dir=self.folder)
+        filters = [part for one in self.filters for part in ("--filter", cases.filter_text(one))]
+        found, process = self.call([*self.asked, *filters, *extra])
+        # One search answers all filters and its time stands at each; a binary without that figure
+        # answered them one after the other.
+        if found[0].get("search_seconds") is not None:
+            seconds, clock = found[0]["search_seconds"], "search"
+        else:
+            seconds, clock = sum(one["seconds"] for one in found), "call"
+        return process | {
+            "seconds": seconds,
+            "clock": clock,
+            "filter_seconds": found[0].get("filter_seconds"),
+            "method": found[0].get("method"),
+            "kernel": found[0].get("kernel"),
+        }
+
+    def answers(self):
+        """Files with the ids of the last measurement, one a filter, taken from its cache."""
+        files = []
+        for number, one in enumerate(self.filters or [None]):
+            file = os.path.join(self.folder, f"{self.case.name}-{number}.ibin")
+            chosen = ["--filter", cases.filter_text(one)] if one else []
+            found, _ = self.call([*self.asked, *chosen, "--out", file])
+            if found[0].get("search_seconds") is not None or found[0]["origin"] == "computed":
+                raise SystemExit(f"{self.case.name}: the answer to check was computed anew, not that measured")
+            files.append(file)
+        return files
+
+    def call(self, arguments):
+        """Runs the binary; its values, and what the process took."""
+        command = [self.binary, "truth", *arguments, "--json", "--cache-dir", self.cache]
+        begun = time.perf_counter()
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        out, talk = process.communicate()
+        wall = time.perf_counter() - begun
+        if process.returncode != 0:
+            raise SystemExit(f"{' '.join(command)}\nfailed with {process.returncode}: {talk.strip()}")
+        values = json.loads(out)
+        return values if isinstance(values, list) else [values], {"whole_seconds": wall}
+
+    def forget(self):
+        """Removes the cache of the last measurement."""
+        if self.cache:
+            shutil.rmtree(self.cache, ignore_errors=True)
+            self.cache = None
+
+
+def options(binary):
+    """What the binary offers for benchmarks, by its own help: the arguments of the f32 path, and of filters."""
+    said = subprocess.run([binary, "truth", "--help"], capture_output=True, text=True).stdout
+    if not said:
+        raise SystemExit(f"{binary} says nothing to `truth --help`: build it anew")
+    return {
+        "f32": ["--method", "f32"] if "--method" in said else None,
+        "scan": ["--filter-plan", "scan"] if "--filter-plan" in said else None,
+        "rows": ["--filter-plan", "rows"] if "--filter-plan" in said else None,
+    }
