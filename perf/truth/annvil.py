@@ -20,7 +20,7 @@ class Annvil:
         queries = there["query_files"][str(case.queries)]
         if queries:
             self.asked += ["--queries", queries]
-        self.filters = cases.SIX_FILTERS if case.what == "filters" else []
+        self.filters = case.filters
         if self.filters:
             self.asked += ["--columns", there["files"]["columns"]]
         self.cache = None
@@ -83,6 +83,6 @@ def options(binary):
         raise SystemExit(f"{binary} says nothing to `truth --help`: build it anew")
     return {
         "f32": ["--method", "f32"] if "--method" in said else None,
-        "scan": ["--filter-plan", "scan"] if "--filter-plan" in said else None,
-        "rows": ["--filter-plan", "rows"] if "--filter-plan" in said else None,
+        "plan:scan": ["--filter-plan", "scan"] if "--filter-plan" in said else None,
+        "plan:rows": ["--filter-plan", "rows"] if "--filter-plan" in said else None,
     }

@@ -20,6 +20,11 @@ SIX_FILTERS = [
 ]
 
 
+def equal_filters(count, share):
+    """`count` independent filters, each passed by `share` of the rows: the grid on which the rule is checked."""
+    return [(f"u{i}", "<", round(share * 1_000_000), share) for i in range(count)]
+
+
 def filter_text(one):
     """The filter as `annvil truth --filter` takes it."""
     column, comparison, value, _ = one
@@ -54,7 +59,9 @@ DATA = {
 
 @dataclass(frozen=True)
 class Case:
-    """A question: `what` is plain, filters or slow-path; `goals` maps a ratio's name to its least value."""
+    """A question. `what`: plain, filters (against FAISS), slow-path (against Annvil's f32 search) or rule
+    (Annvil's choice between one scan for all filters and each filter on its own rows, against both).
+    `goals` maps a ratio's name to its least value."""
 
     name: str
     data: str
@@ -63,10 +70,12 @@ class Case:
     what: str = "plain"
     numpy: bool = False
     goals: dict = field(default_factory=dict)
+    filters: tuple = ()
 
 
 # Ratios are the other side's median over Annvil's. `faiss` is IndexFlat, `bitmap` and `subsets` are the
 # two ways to filter with it, `f32` is Annvil's own search without quantised screening.
+FILTER_GOALS = {"bitmap": 12.0, "subsets": 2.5}
 CASES = [
     Case("200k-768", "e768", "cosine", 1_000, numpy=True, goals={"faiss": 3.3}),
     Case("200k-768-4000q", "e768", "cosine", 4_000, goals={"faiss": 4.0}),
@@ -75,13 +84,26 @@ CASES = [
     Case("100k-1536", "e1536", "cosine", 500, numpy=True, goals={"faiss": 3.0}),
     Case("glove-50", "glove50", "cosine", 1_000, numpy=True, goals={"faiss": 10.0}),
     Case("debian-384", "debian384", "cosine", 1_000),
-    Case("200k-768-filters", "e768", "cosine", 1_000, "filters", goals={"bitmap": 12.0, "subsets": 2.5}),
-    Case("100k-1536-filters", "e1536", "cosine", 500, "filters", goals={"bitmap": 12.0, "subsets": 2.5}),
-    Case("glove-50-filters", "glove50", "cosine", 1_000, "filters", goals={"bitmap": 12.0, "subsets": 2.5}),
+    Case("200k-768-filters", "e768", "cosine", 1_000, "filters", goals=FILTER_GOALS, filters=tuple(SIX_FILTERS)),
+    Case("100k-1536-filters", "e1536", "cosine", 500, "filters", goals=FILTER_GOALS, filters=tuple(SIX_FILTERS)),
+    Case("glove-50-filters", "glove50", "cosine", 1_000, "filters", goals=FILTER_GOALS, filters=tuple(SIX_FILTERS)),
     Case("dominant-l2", "dominant", "l2", 1_000, "slow-path", goals={"f32": 1.0}),
     Case("dominant-cosine", "dominant", "cosine", 1_000, "slow-path", goals={"f32": 1.0}),
     Case("equal-l2", "equal", "l2", 1_000, "slow-path", goals={"f32": 1.0}),
 ]
+# Not part of the goals of speed: is the rule's choice the faster one? Chosen with --only rule.
+CASES += [
+    Case(
+        f"rule-{name}-{count}x{share:g}%", name, "cosine", queries, "rule",
+        goals={"better-plan": 1.0}, filters=tuple(equal_filters(count, share / 100)),
+    )
+    for name, queries in (("glove50", 1_000), ("e768", 1_000), ("e1536", 500))
+    for count in (1, 6)
+    for share in (0.1, 2, 10, 50)
+]
+
+# The rule may miss the better of two plans by this much.
+RULE_LOSS = 0.15
 
 # "Never slower than f32" is two runs of one program: this much is taken for noise.
 F32_NOISE = 0.03

@@ -15,6 +15,8 @@ import sys
 import numpy as np
 
 BLOCK = 16_384
+# Raised with every change of what is made, so that no older file is taken for it.
+RECIPE = 2
 
 
 def make(spec, folder, shared):
@@ -25,7 +27,7 @@ def make(spec, folder, shared):
     os.makedirs(folder, exist_ok=True)
     name = spec["name"]
     card = os.path.join(folder, f"{name}.json")
-    wanted = {k: spec[k] for k in ("kind", "rows", "dim", "queries", "seed")} | {"recipe": 1}
+    wanted = {k: spec[k] for k in ("kind", "rows", "dim", "queries", "seed")} | {"recipe": RECIPE}
     if os.path.exists(card):
         with open(card) as file:
             there = json.load(file)
@@ -133,6 +135,7 @@ def write_columns(path, topics, spec):
     below = {"half": 2, "fifth": 5, "twentieth": 20, "num": 1_000_000, "rare": 1_000_000}
     columns = {name: rng.integers(0, most, spec["rows"]) for name, most in below.items()}
     columns["topic"] = topics
+    columns |= {f"u{i}": rng.integers(0, 1_000_000, spec["rows"]) for i in range(6)}
     table = pyarrow.table({name: pyarrow.array(v.astype(np.int64)) for name, v in columns.items()})
     pyarrow.parquet.write_table(table, path)
 

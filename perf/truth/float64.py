@@ -151,8 +151,10 @@ def main():
     sample = np.unique(np.linspace(0, len(queries) - 1, min(asked["check"], len(queries))).astype(int))
     queries = queries[sample]
     results = {side: {"differ": 0, "rounding": 0} for side in asked["answers"]}
+    shares = []
     for number, one in enumerate(asked["filters"] or [None]):
         passing = np.arange(len(base)) if one is None else np.flatnonzero(data.mask(asked["files"]["columns"], one))
+        shares.append(len(passing) / len(base))
         name = None if one is None else "{} {} {}".format(*one)
         right, values = kept_answer(asked, base, passing, queries, sample, name)
         for side, files in asked["answers"].items():
@@ -164,8 +166,8 @@ def main():
             differ, rounding = differences(asked["metric"], base, queries, right, values, theirs[sample])
             results[side]["differ"] += differ
             results[side]["rounding"] += rounding
-    ids = len(sample) * asked["k"] * len(asked["filters"] or [None])
-    json.dump({"queries": len(sample), "lists": len(asked["filters"] or [None]), "ids": ids, "sides": results}, sys.stdout)
+    found = {"queries": len(sample), "ids": len(sample) * asked["k"] * len(shares), "shares": shares, "sides": results}
+    json.dump(found, sys.stdout)
 
 
 if __name__ == "__main__":
