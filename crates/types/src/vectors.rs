@@ -8,9 +8,29 @@ use serde::{Deserialize, Serialize};
 use std::{borrow::Cow, fmt, ops::Range, sync::Arc};
 
 /// Bytes that stay where they are while someone holds the store: a `Vec<u8>`, a mapped file.
+///
+/// The hints are for bytes that lie in a file and come into memory when they are touched. They
+/// change no byte, and a store in memory ignores them. Ranges are byte places in [`Self::bytes`];
+/// what lies past the end is left out.
 pub trait ByteStore: Send + Sync {
     /// All the bytes.
     fn bytes(&self) -> &[u8];
+
+    /// Whether the bytes lie in a file, so that memory need not hold them all.
+    fn is_mapped(&self) -> bool {
+        false
+    }
+
+    /// Asks for the bytes to be read. Does not wait for them, except for a place in the queue of the
+    /// disk.
+    fn will_need(&self, _range: Range<usize>) {}
+
+    /// Reads the bytes: afterwards touching them waits for no disk.
+    fn make_resident(&self, _range: Range<usize>) {}
+
+    /// Gives back the memory that the bytes take, here and in the cache of the kernel. Touched again,
+    /// they are read again, so this is safe whoever else uses them.
+    fn no_longer_needed(&self, _range: Range<usize>) {}
 }
 
 impl ByteStore for Vec<u8> {
@@ -228,6 +248,43 @@ impl Vectors {
         Vectors { offset: self.offset + range.start * self.stride, rows: range.len(), ..self.clone() }
     }
 
+    /// Whether the rows lie in a mapped file, so that they may be more than memory holds.
+    pub fn is_mapped(&self) -> bool {
+        self.store.is_mapped()
+    }
+
+    /// Bytes of the store from the first to the last of `rows`, with the gaps between them.
+    pub fn spanned_bytes(&self, rows: Range<usize>) -> u64 {
+        self.span(rows).len() as u64
+    }
+
+    /// Asks for `rows` to be read ahead; see [`ByteStore::will_need`].
+    ///
+    /// # Panics
+    /// As all methods that take rows: where they reach past the last row.
+    pub fn will_need(&self, rows: Range<usize>) {
+        self.store.will_need(self.span(rows));
+    }
+
+    /// Waits until `rows` are in memory; see [`ByteStore::make_resident`].
+    pub fn make_resident(&self, rows: Range<usize>) {
+        self.store.make_resident(self.span(rows));
+    }
+
+    /// Gives back the memory of `rows`; see [`ByteStore::no_longer_needed`].
+    pub fn no_longer_needed(&self, rows: Range<usize>) {
+        self.store.no_longer_needed(self.span(rows));
+    }
+
+    fn span(&self, rows: Range<usize>) -> Range<usize> {
+        assert!(rows.start <= rows.end && rows.end <= self.rows, "rows {rows:?} of {}", self.rows);
+        let start = self.offset + rows.start * self.stride;
+        match rows.len() {
+            0 => start..start,
+            more => start..start + (more - 1) * self.stride + self.element.row_bytes(self.dim),
+        }
+    }
+
     /// This view and `next` as one, where `next` lies right behind it in the same store.
     pub fn join(&self, next: &Vectors) -> Option<Vectors> {
         let fits = Arc::ptr_eq(&self.store, &next.store)
@@ -322,6 +379,38 @@ mod tests {
         assert_eq!((joined.rows(), joined.row(2).as_ref()), (3, [2.0, 2.5].as_slice()));
         assert!(v.slice(0..1).join(&v.slice(2..3)).is_none());
         assert!(v.contiguous_bytes().is_none());
+    }
+
+    /// Keeps what it was asked.
+    struct Asked(Vec<u8>, std::sync::Mutex<Vec<(char, Range<usize>)>>);
+
+    impl ByteStore for Asked {
+        fn bytes(&self) -> &[u8] {
+            &self.0
+        }
+
+        fn will_need(&self, range: Range<usize>) {
+            self.1.lock().unwrap().push(('w', range));
+        }
+
+        fn make_resident(&self, range: Range<usize>) {
+            self.1.lock().unwrap().push(('r', range));
+        }
+
+        fn no_longer_needed(&self, range: Range<usize>) {
+            self.1.lock().unwrap().push(('n', range));
+        }
+    }
+
+    #[test]
+    fn hints_name_the_bytes_of_the_rows_of_a_view() {
+        let store = Arc::new(Asked(vec![0; 100], std::sync::Mutex::default()));
+        let v = Vectors::view(store.clone(), 4, 12, 8, 8, Element::U8).unwrap().slice(1..8);
+        v.will_need(0..7);
+        v.make_resident(2..4);
+        v.no_longer_needed(3..3);
+        assert_eq!(*store.1.lock().unwrap(), [('w', 16..96), ('r', 40..60), ('n', 52..52)]);
+        assert_eq!((v.spanned_bytes(2..4), v.is_mapped()), (20, false));
     }
 
     #[test]
