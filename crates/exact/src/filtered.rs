@@ -5,6 +5,9 @@ use rayon::prelude::*;
 use std::sync::Arc;
 use types::{Columns, Filter, Filters, Metric, RowSet, Truth, Vectors};
 
+/// Filters that are evaluated on one thread, because they share the passes over the columns.
+const TOGETHER: usize = 16;
+
 /// Queries that may see the same rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
@@ -46,15 +49,18 @@ impl FilterRows {
             return Err(ExactError::Length { what: "columns", unit: "rows", found, expected: rows });
         }
         let groups = filters.groups(queries);
-        let evaluate = |(filter, queries): (Option<Arc<Filter>>, Vec<usize>)| {
-            let rows = match (&filter, columns) {
-                (None, _) => None,
-                (Some(filter), Some(columns)) => Some(Arc::new(filter.rows(columns)?)),
-                (Some(filter), None) => return Err(ExactError::NoColumns(filter.to_string())),
-            };
-            Ok(Group { rows, queries })
+        let wanted: Vec<&Filter> = groups.iter().filter_map(|(filter, _)| filter.as_deref()).collect();
+        let mut passing = match (columns, wanted.first()) {
+            (Some(columns), _) => row_sets(&wanted, columns)?,
+            (None, None) => Vec::new(),
+            (None, Some(filter)) => return Err(ExactError::NoColumns(filter.to_string())),
+        }
+        .into_iter();
+        let group = |(filter, queries): (Option<Arc<Filter>>, Vec<usize>)| Group {
+            rows: filter.and_then(|_| passing.next()).map(Arc::new),
+            queries,
         };
-        let groups: Vec<Group> = groups.into_par_iter().map(evaluate).collect::<Result<_, _>>()?;
+        let groups = groups.into_iter().map(group).collect();
         Ok(FilterRows::from_groups(groups, queries))
     }
 
@@ -70,13 +76,26 @@ impl FilterRows {
 
     /// The same, seeing only rows that are also in `live`.
     pub fn among(&self, live: &RowSet) -> FilterRows {
-        let both =
-            |rows: &RowSet| RowSet::from_fn(live.rows(), |row| live.contains(row) && rows.contains(row));
         let group = |group: &Group| Group {
-            rows: Some(Arc::new(group.rows.as_deref().map_or_else(|| live.clone(), both))),
+            rows: Some(Arc::new(group.rows.as_deref().map_or_else(|| live.clone(), |rows| live.and(rows)))),
             queries: group.queries.clone(),
         };
         FilterRows { groups: self.groups.iter().map(group).collect(), group_of: self.group_of.clone() }
+    }
+
+    /// The groups of some queries alone: query i of a group is the i-th of `numbers`.
+    pub fn groups_of(&self, numbers: &[usize]) -> Vec<Group> {
+        let mut at: Vec<Option<usize>> = vec![None; self.groups.len()];
+        let mut groups: Vec<Group> = Vec::new();
+        for (i, &query) in numbers.iter().enumerate() {
+            let Some(&of) = self.group_of.get(query) else { continue };
+            let at = *at[of].get_or_insert_with(|| {
+                groups.push(Group { rows: self.groups[of].rows.clone(), queries: Vec::new() });
+                groups.len() - 1
+            });
+            groups[at].queries.push(i);
+        }
+        groups
     }
 
     /// The groups, in order of their first query.
@@ -88,6 +107,15 @@ impl FilterRows {
     pub fn of(&self, query: usize) -> Option<&Arc<RowSet>> {
         self.groups.get(*self.group_of.get(query)?)?.rows.as_ref()
     }
+}
+
+/// The rows that pass each filter, in their order. A few filters share one pass over the columns; many
+/// are divided among the threads.
+fn row_sets(filters: &[&Filter], columns: &Columns) -> Result<Vec<RowSet>, ExactError> {
+    let share = filters.len().div_ceil(rayon::current_num_threads()).max(TOGETHER);
+    let sets = filters.par_chunks(share).map(|filters| types::row_sets(filters, columns));
+    let sets: Vec<Vec<RowSet>> = sets.collect::<Result<_, _>>()?;
+    Ok(sets.into_iter().flatten().collect())
 }
 
 /// The exact neighbours of each query among the rows that pass its filter and, where given, are in

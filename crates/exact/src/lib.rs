@@ -8,6 +8,7 @@
 //! in float64 (see [`neighbours`]). Its order is that of the float64 distances, equal ones by the
 //! lower row. One distance function serves search, recall and checks, so they never disagree.
 
+mod audit;
 mod block;
 mod cache;
 mod contrast;
@@ -16,6 +17,7 @@ mod distance;
 mod error;
 mod filtered;
 mod partial;
+mod scale;
 mod score;
 mod search;
 mod searcher;
@@ -23,6 +25,7 @@ mod summary;
 mod topk;
 mod verify;
 
+pub use audit::{AuditAsk, Cause, Difference, TieRule, TruthAudit, Wrong, audit_truth};
 pub use cache::{TruthCache, TruthKey};
 pub use contrast::{Contrast, contrast};
 pub use distance::{check_metric, distance};

@@ -1,6 +1,7 @@
 //! Whether a truth that a file brings is the truth of these vectors: a sample is computed again.
 
 use crate::distance::{Measure, check_metric, check_pair};
+use crate::scale::ScaleFit;
 use crate::score::tolerance;
 use crate::{ExactError, FilterRows, Group, Options, Subset, chance_recall, is_chance_level, neighbours};
 use serde::Serialize;
@@ -206,7 +207,7 @@ fn message(verdict: &TruthVerdict, rows: usize) -> String {
 
 /// Up to `check.sample` different queries, ascending, chosen by the seed (a partial Fisher-Yates
 /// shuffle over SplitMix64).
-fn sample(queries: usize, check: TruthCheck) -> Vec<usize> {
+pub(crate) fn sample(queries: usize, check: TruthCheck) -> Vec<usize> {
     let mut all: Vec<usize> = (0..queries).collect();
     let count = check.sample.clamp(1, queries);
     let mut state = check.seed;
@@ -264,10 +265,7 @@ impl Comparison {
 
 impl Case<'_> {
     fn compare(&self, metric: Metric, options: &Options<'_>) -> Result<Comparison, ExactError> {
-        let groups: Option<Vec<Group>> = self.filter.map(|filter| {
-            let group = |(at, &query)| Group { rows: filter.of(query).cloned(), queries: vec![at] };
-            self.sample.iter().enumerate().map(group).collect()
-        });
+        let groups: Option<Vec<Group>> = self.filter.map(|filter| filter.groups_of(self.sample));
         let subset = groups.as_deref().map_or(Subset::All, Subset::Groups);
         let depth = self.truth.depth().max(1);
         let exact = neighbours(self.base, self.queries, metric, depth, subset, options)?;
@@ -325,34 +323,13 @@ impl Case<'_> {
 
     /// What the file's distances are, from those of the sample; "unknown" where nothing fits.
     fn distance_scale(&self, metric: Metric) -> Option<String> {
-        /// From our distance and the dimensions.
-        type Scale = fn(f64, f64) -> f64;
-        let scales: [(&str, Scale); 6] = [
-            ("distance", |d, _| d),
-            ("squared distance", |d, _| d * d),
-            ("Euclidean distance of unit vectors", |d, _| (2.0 * d).max(0.0).sqrt()),
-            ("cosine similarity", |d, _| 1.0 - d),
-            ("dot product", |d, _| -d),
-            ("share of the bits", |d, dim| d / dim),
-        ];
-        let mut fits = [true; 6];
-        let mut any = false;
+        let mut fit = ScaleFit::new(self.base.dim());
         for (at, &query) in self.sample.iter().enumerate() {
             let measure = Measure::new(self.base, self.queries, at, metric);
             for neighbour in self.truth.of(query).iter().filter(|n| n.distance.is_finite()) {
-                let ours = measure.distance(neighbour.row as usize);
-                if ours.is_nan() {
-                    continue;
-                }
-                any = true;
-                for (fit, (_, scale)) in fits.iter_mut().zip(&scales) {
-                    let expected = scale(ours, self.base.dim() as f64);
-                    *fit &= (neighbour.distance - expected).abs()
-                        <= 1e-3 * expected.abs() + 1e-3 * ours.abs().min(1.0) + 1e-6;
-                }
+                fit.add(measure.distance(neighbour.row as usize), neighbour.distance);
             }
         }
-        let name = fits.iter().position(|&fit| fit).map_or("unknown", |at| scales[at].0);
-        any.then(|| name.to_owned())
+        fit.name().map(str::to_owned)
     }
 }

@@ -4,7 +4,7 @@
 
 use crate::{Column, ColumnData, Columns, RowSet};
 use serde::{Deserialize, Serialize};
-use std::{fmt, sync::Arc};
+use std::{collections::HashMap, fmt, sync::Arc};
 
 /// A typed operand.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -148,11 +148,15 @@ impl Filters {
             Filters::Same(filter) => vec![(Some(filter.clone()), (0..queries).collect())],
             Filters::PerQuery(filters) => {
                 let mut groups: Vec<(Option<Arc<Filter>>, Vec<usize>)> = Vec::new();
-                let mut seen = std::collections::HashMap::new();
+                let mut seen = HashMap::new();
+                // Most equal filters are one and the same: their texts are made once.
+                let mut shared: HashMap<*const Filter, usize> = HashMap::new();
                 for (query, filter) in filters.iter().enumerate().take(queries) {
-                    let at = *seen.entry(filter.to_string()).or_insert_with(|| {
-                        groups.push((Some(filter.clone()), Vec::new()));
-                        groups.len() - 1
+                    let at = *shared.entry(Arc::as_ptr(filter)).or_insert_with(|| {
+                        *seen.entry(filter.to_string()).or_insert_with(|| {
+                            groups.push((Some(filter.clone()), Vec::new()));
+                            groups.len() - 1
+                        })
                     });
                     groups[at].1.push(query);
                 }

@@ -7,6 +7,7 @@
 
 mod columns;
 mod filter;
+mod filter_rows;
 mod filter_text;
 mod ids;
 mod metric;
@@ -19,6 +20,7 @@ mod vectors;
 
 pub use columns::{Column, ColumnData, ColumnType, Columns, ColumnsError};
 pub use filter::{Filter, FilterError, FilterKind, Filters, Value};
+pub use filter_rows::row_sets;
 pub use filter_text::FilterTemplate;
 pub use ids::{Id, Ids};
 pub use metric::{Metric, UnknownMetric};

@@ -24,6 +24,42 @@ impl RowSet {
         RowSet { words, rows, count }
     }
 
+    /// The rows whose bits are set: 64 rows to a word, row 0 in the lowest bit. Bits past the end
+    /// are cleared.
+    ///
+    /// # Panics
+    /// Where `words` are not as many as `rows` take.
+    pub fn from_words(mut words: Vec<u64>, rows: usize) -> Self {
+        assert_eq!(words.len(), rows.div_ceil(64), "words for {rows} rows");
+        if let Some(last) = words.last_mut().filter(|_| rows % 64 != 0) {
+            *last &= !(u64::MAX << (rows % 64));
+        }
+        let count = words.iter().map(|word| word.count_ones() as usize).sum();
+        RowSet { words, rows, count }
+    }
+
+    /// The rows that are in both.
+    ///
+    /// # Panics
+    /// Where the sets are over different numbers of rows.
+    pub fn and(&self, other: &RowSet) -> RowSet {
+        self.combined(other, |a, b| a & b)
+    }
+
+    /// The rows that are in at least one of the two.
+    ///
+    /// # Panics
+    /// As [`RowSet::and`].
+    pub fn or(&self, other: &RowSet) -> RowSet {
+        self.combined(other, |a, b| a | b)
+    }
+
+    fn combined(&self, other: &RowSet, combine: fn(u64, u64) -> u64) -> RowSet {
+        assert_eq!(self.rows, other.rows, "row sets of one length");
+        let words = self.words.iter().zip(&other.words).map(|(&a, &b)| combine(a, b)).collect();
+        RowSet::from_words(words, self.rows)
+    }
+
     /// All rows.
     pub fn all(rows: usize) -> Self {
         Self::from_fn(rows, |_| true)
@@ -113,6 +149,12 @@ mod tests {
             assert_eq!(set.iter_in(range.clone()).collect::<Vec<_>>(), plain, "{range:?}");
             assert_eq!(set.count_in(range), plain.len());
         }
+        let other = RowSet::from_fn(200, |row| row % 2 == 0);
+        let rows = |set: RowSet| (set.count(), set.iter().collect::<Vec<_>>());
+        let plain = |keep: &dyn Fn(usize) -> bool| rows(RowSet::from_fn(200, keep));
+        assert_eq!(rows(set.and(&other)), plain(&|r| r % 7 == 3 && r % 2 == 0));
+        assert_eq!(rows(set.or(&other)), plain(&|r| r % 7 == 3 || r % 2 == 0));
+        assert_eq!(RowSet::from_words(vec![u64::MAX; 4], 200), RowSet::all(200));
         set.set(3, false);
         set.set(4, true);
         set.set(4, true);
