@@ -104,15 +104,24 @@ pub fn screen_bits(
                 avx512(&rows_at, whole, tile, counts)
             }
             #[cfg(target_arch = "x86_64")]
+            Level::Amx | Level::Avx512 | Level::Avx2 if tile.queries <= FEW => {
+                few_popcnt(&rows_at, whole, tile, counts)
+            }
+            #[cfg(target_arch = "x86_64")]
             Level::Amx | Level::Avx512 | Level::Avx2 => avx2(&rows_at, whole, tile, counts),
             #[cfg(target_arch = "aarch64")]
             Level::Neon => screen_all::<crate::bit_lanes::Neon, 8>(&rows_at, whole, tile, counts),
+            _ if tile.queries <= 2 * FEW => few(&rows_at, whole, tile, counts),
             _ => screen_all::<Plain, 2>(&rows_at, whole, tile, counts),
         }
     };
     masks[rows.len()..].fill(0);
     masks
 }
+
+/// Up to so many queries are not worth a register whose lanes are queries, where counting takes many
+/// instructions; in plain Rust twice as many.
+const FEW: usize = 2;
 
 /// Where each row begins, and its last word with unused bits cleared.
 type Rows = [(*const u8, u64); SCREEN_ROWS];
@@ -129,6 +138,42 @@ unsafe fn avx512(rows: &Rows, whole: usize, tile: &BitTile, counts: &mut BitCoun
 unsafe fn avx2(rows: &Rows, whole: usize, tile: &BitTile, counts: &mut BitCounts) -> [u32; SCREEN_ROWS] {
     // SAFETY: as `screen_bits`.
     unsafe { screen_all::<crate::bit_lanes::Avx2, 4>(rows, whole, tile, counts) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "popcnt")]
+unsafe fn few_popcnt(
+    rows: &Rows,
+    whole: usize,
+    tile: &BitTile,
+    counts: &mut BitCounts,
+) -> [u32; SCREEN_ROWS] {
+    // SAFETY: as `screen_bits`.
+    unsafe { few(rows, whole, tile, counts) }
+}
+
+/// All rows against each query on its own, word by word: no lane is computed in vain.
+///
+/// # Safety
+/// As [`screen_bits`].
+#[inline(always)]
+unsafe fn few(rows: &Rows, whole: usize, tile: &BitTile, counts: &mut BitCounts) -> [u32; SCREEN_ROWS] {
+    let mut masks = [0; SCREEN_ROWS];
+    for (lane, &below) in tile.below.iter().enumerate().take(tile.queries) {
+        for (r, &(row, last)) in rows.iter().enumerate() {
+            let mut sum = 0;
+            let mut words = tile.packed.iter().skip(lane).step_by(TILE_QUERIES);
+            for (word, query) in words.by_ref().take(whole).enumerate() {
+                // SAFETY: a row has more than `whole` words.
+                let bits = unsafe { row.add(word * 8).cast::<u64>().read_unaligned() };
+                sum += (bits ^ query).count_ones();
+            }
+            sum += words.next().map_or(0, |query| (last ^ query).count_ones());
+            counts[r][lane] = sum;
+            masks[r] |= u32::from(u64::from(sum) < below) << lane;
+        }
+    }
+    masks
 }
 
 /// All rows against all queries of the tile, `R` rows and one register of queries at a time.

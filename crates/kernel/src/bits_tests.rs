@@ -108,3 +108,11 @@ fn a_row_of_another_length_is_refused() {
     let tile = BitTile::new(16, &[&[1, 2]]);
     screen_bits(Level::detect(), &[&[1, 2, 3]], &tile, &mut [[0; TILE_QUERIES]; SCREEN_ROWS]);
 }
+
+#[test]
+fn few_queries_have_a_way_of_their_own() {
+    let mut numbers = Numbers(24);
+    for bits in (1..700).step_by(7) {
+        check(&mut numbers, bits, (0, 0), 1 + bits % SCREEN_ROWS, 1 + bits % 4);
+    }
+}
