@@ -273,8 +273,8 @@ impl Screen<'_> {
                         at = at.wrapping_add(TILE_QUERIES);
                     }
                     for r in 0..count {
-                        for v in 0..V {
-                            let bits = self.compare::<L>(first + r, lane + v * L::N, sums[r][v]);
+                        for (v, &sum) in sums[r].iter().enumerate() {
+                            let bits = self.compare::<L>(first + r, lane + v * L::N, sum);
                             masks[first + r - range.start] |= bits << (lane + v * L::N);
                         }
                     }
