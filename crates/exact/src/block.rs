@@ -1,25 +1,33 @@
 //! Rows of the base made ready for the kernels.
 
 use crate::cut::norm_is_safe;
-use crate::distance::{masked_bits, norm};
-use kernel::Level;
+use crate::distance::norm;
+use crate::frame::Frame;
+use kernel::{IntRows, Level, PANEL_ROWS, RowFigures, Width};
 use rayon::prelude::*;
+use std::ops::Range;
 use types::{Element, Metric, Vectors};
+
+/// Alignment of the integers: a line of the cache, and of a tile.
+const LINE: usize = 64;
 
 /// Memory that blocks use again.
 #[derive(Default)]
 pub(crate) struct Buffer {
     floats: Vec<f32>,
-    bits: Vec<Vec<u8>>,
 }
 
 /// Some rows, ready for the kernels. Rows without a distance are left out.
 pub(crate) struct Block<'a> {
-    /// Row numbers, ascending.
+    /// Row numbers, ascending within a class.
     pub(crate) ids: Vec<u32>,
+    /// For each row the cases that it belongs to, a bit each.
+    pub(crate) members: Vec<u64>,
+    /// Rows that stand together since they have the same strictest case, with all their cases.
+    pub(crate) classes: Vec<(Range<usize>, u64)>,
     /// The rows as f32; empty for bits.
     pub(crate) rows: Vec<&'a [f32]>,
-    /// The rows as bits, unused ones cleared; empty for numbers.
+    /// The rows as bits; empty for numbers.
     pub(crate) bits: Vec<&'a [u8]>,
     /// Euclidean norms, where the metric needs them, else 0.
     pub(crate) norms: Vec<f64>,
@@ -30,14 +38,17 @@ pub(crate) struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// The rows `ids` of `base`.
+    /// The rows named, each with the cases that it belongs to, sorted into classes. `dots` tells
+    /// whether dot products in f32 will be compared.
     pub(crate) fn load(
         base: &'a Vectors,
         metric: Metric,
         level: Level,
-        ids: Vec<u32>,
+        rows: &[(u32, u64)],
+        dots: bool,
         buffer: &'a mut Buffer,
     ) -> Block<'a> {
+        let (ids, members, classes) = by_class(rows);
         let mut block = Block {
             rows: Vec::new(),
             bits: Vec::new(),
@@ -45,19 +56,18 @@ impl<'a> Block<'a> {
             norms_f32: vec![0.0; ids.len()],
             safe: true,
             ids,
+            members,
+            classes,
         };
         if metric == Metric::Hamming {
-            buffer.bits.resize_with(block.ids.len(), Vec::new);
-            let fill = |(bits, &row): (&mut Vec<u8>, &u32)| masked_bits(base, row as usize, bits);
-            buffer.bits.par_iter_mut().zip(&block.ids).with_min_len(256).for_each(fill);
-            block.bits = buffer.bits.iter().map(Vec::as_slice).collect();
+            block.bits = block.ids.iter().map(|&row| base.row_bytes(row as usize)).collect();
             return block;
         }
         block.rows = float_rows(base, &block.ids, &mut buffer.floats);
-        if metric != Metric::L2 {
+        if metric == Metric::Cosine || (dots && metric == Metric::InnerProduct) {
             let norms = block.rows.par_iter().with_min_len(64).map(|row| norm(level, row));
             block.norms = norms.collect();
-            if metric == Metric::Cosine {
+            if metric == Metric::Cosine && block.norms.contains(&0.0) {
                 block.leave_out_zero_rows();
             }
             block.safe = block.norms.iter().all(|&n| n == 0.0 || norm_is_safe(n));
@@ -68,12 +78,44 @@ impl<'a> Block<'a> {
 
     fn leave_out_zero_rows(&mut self) {
         let keep: Vec<bool> = self.norms.iter().map(|&n| n > 0.0).collect();
-        let mut kept = keep.iter();
-        self.ids.retain(|_| kept.next() == Some(&true));
-        kept = keep.iter();
-        self.rows.retain(|_| kept.next() == Some(&true));
-        self.norms.retain(|&n| n > 0.0);
+        let kept_before = |at: usize| keep[..at].iter().filter(|&&k| k).count();
+        for (range, _) in &mut self.classes {
+            *range = kept_before(range.start)..kept_before(range.end);
+        }
+        fn retain<T>(list: &mut Vec<T>, keep: &[bool]) {
+            let mut kept = keep.iter();
+            list.retain(|_| kept.next() == Some(&true));
+        }
+        retain(&mut self.ids, &keep);
+        retain(&mut self.members, &keep);
+        retain(&mut self.rows, &keep);
+        retain(&mut self.norms, &keep);
     }
+}
+
+type Sorted = (Vec<u32>, Vec<u64>, Vec<(Range<usize>, u64)>);
+
+/// Rows by their strictest case: cases are numbered from the strictest on.
+fn by_class(rows: &[(u32, u64)]) -> Sorted {
+    let mut starts = [0_usize; 65];
+    for &(_, members) in rows {
+        starts[members.trailing_zeros() as usize + 1] += 1;
+    }
+    for i in 0..64 {
+        starts[i + 1] += starts[i];
+    }
+    let (mut ids, mut members) = (vec![0; rows.len()], vec![0; rows.len()]);
+    let mut unions = [0_u64; 64];
+    let mut next = starts;
+    for &(id, of) in rows {
+        let class = of.trailing_zeros() as usize;
+        ids[next[class]] = id;
+        members[next[class]] = of;
+        next[class] += 1;
+        unions[class] |= of;
+    }
+    let class = |i: usize| (starts[i] < starts[i + 1]).then(|| (starts[i]..starts[i + 1], unions[i]));
+    (ids, members, (0..64).filter_map(class).collect())
 }
 
 /// The rows as f32: borrowed where they are stored so, else decoded into `buffer`.
@@ -96,4 +138,47 @@ fn float_rows<'a>(base: &'a Vectors, ids: &[u32], buffer: &'a mut Vec<f32>) -> V
     let decode = |(out, &id): (&mut [f32], &u32)| base.row_into(id as usize, out);
     buffer.par_chunks_mut(dim).zip(ids).with_min_len(64).for_each(decode);
     buffer.chunks(dim).collect()
+}
+
+/// The rows of a block as integers. The memory is used again.
+#[derive(Default)]
+pub(crate) struct IntBlock {
+    integers: Vec<u8>,
+    /// Where the first row begins: on a line of the cache.
+    start: usize,
+    figures: Vec<RowFigures>,
+}
+
+impl IntBlock {
+    /// Writes the rows of `block`.
+    pub(crate) fn fill(&mut self, frame: &Frame, level: Level, width: Width, block: &Block<'_>) {
+        let rows = block.rows.len();
+        let Some(dim) = block.rows.first().map(|row| row.len()) else { return };
+        let stride = width.stride(dim);
+        let needed = (rows + PANEL_ROWS) * stride + LINE;
+        if self.integers.len() < needed {
+            self.integers = vec![0; needed];
+        }
+        self.start = self.integers.as_ptr().align_offset(LINE).min(LINE);
+        self.figures.resize(rows, RowFigures::default());
+        let integers = &mut self.integers[self.start..self.start + rows * stride];
+        let each = integers.par_chunks_mut(stride * PANEL_ROWS).zip(self.figures.par_chunks_mut(PANEL_ROWS));
+        let each = each.zip(block.rows.par_chunks(PANEL_ROWS)).zip(block.norms.par_chunks(PANEL_ROWS));
+        each.for_each_init(
+            || vec![0.0_f32; dim],
+            |work, (((integers, figures), rows), norms)| {
+                let lines = integers.chunks_mut(stride);
+                for (((out, figures), row), &norm) in lines.zip(figures).zip(rows).zip(norms) {
+                    let (out, rest) = out.split_at_mut(dim * width.bytes());
+                    *figures = frame.row(level, width, row, norm, work, out);
+                    rest.fill(0);
+                }
+            },
+        );
+    }
+
+    /// For the kernel.
+    pub(crate) fn rows(&self) -> IntRows<'_> {
+        IntRows { integers: &self.integers[self.start..], figures: &self.figures }
+    }
 }

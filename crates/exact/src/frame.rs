@@ -258,7 +258,9 @@ impl IntQuery {
         let least = match self.metric {
             // A key of 0 may stand for differences whose squares underflow.
             Metric::L2 => (self.squares * (1.0 - self.tiny) - worst * (1.0 + self.tiny) - 1e-300) * 0.5,
-            Metric::InnerProduct => -worst - self.with_centre - self.tiny * self.size * (self.centre_norm + self.size),
+            Metric::InnerProduct => {
+                -worst - self.with_centre - self.tiny * self.size * (self.centre_norm + self.size)
+            }
             _ => 1.0 - worst - self.with_centre - self.tiny * (2.0 + self.size * self.size),
         } / self.step;
         below(least - COMPARISON * least.abs())

@@ -1,26 +1,27 @@
 //! Exact neighbours of many queries at once.
 //!
-//! Rows are read in blocks, each block by all queries before the next, so the base is streamed once.
-//! Per block: rows are decoded to f32 (borrowed where they are f32), tiles of queries screen them in
-//! f32 against a cut that follows from the k-th best key so far, and what passes is decided in
-//! float64. The screening can only rule out what is certainly worse, so the answer is that of a
-//! float64 scan, bit for bit.
+//! What is here: what is asked, how it is divided into scans, what was found. A scan (`scan`) goes
+//! over rows in blocks; tiles of queries (`tile`) rule out pairs by products of small integers
+//! (`frame` has the proof) or in f32 (`cut`), and what is left is decided in float64. The screening
+//! can only rule out what is certainly worse, so the answer is that of a float64 scan, bit for bit.
 
-use crate::block::{Block, Buffer};
-use crate::cut::cut_at;
 use crate::distance::{Probe, check_pair};
-use crate::topk::{Scored, TopK};
-use crate::{ExactError, Group, Partial, Searcher};
-use kernel::{Level, SCREEN_ROWS, TILE_QUERIES, Tile, screen};
+use crate::frame::Frame;
+use crate::scan::{Found, MOST_CASES, Scan, count};
+use crate::topk::Scored;
+use crate::{ExactError, Group, Method, Partial, Scratch, Searcher};
+use kernel::Level;
 use rayon::prelude::*;
+use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use types::{Element, Metric, RowSet, Truth, Vectors};
+use types::{Metric, RowSet, Truth, Vectors};
 
-/// Bytes of decoded rows in a block: several blocks fit any shared cache.
-const BLOCK_BYTES: usize = 4 << 20;
 /// Groups of fewer queries than this are searched one query at a time.
 const FEW_QUERIES: usize = 4;
+/// Scans of less work than this (pairs times components) run beside one another, not in turn.
+const SMALL_SCAN: f64 = 2e9;
 
 /// How a search runs. The default: all cores, silent, not to be stopped.
 #[derive(Clone, Copy, Default)]
@@ -34,6 +35,22 @@ pub struct Options<'a> {
     /// The instruction set; none for the best there is. For tests and benchmarks: a level that the
     /// machine lacks is replaced by the best.
     pub level: Option<Level>,
+    /// How pairs are screened. For tests and benchmarks: the answer does not depend on it.
+    pub method: Method,
+    /// Whether cases share a scan. For tests and benchmarks: the answer does not depend on it.
+    pub sharing: Sharing,
+}
+
+/// Whether cases (filters) of the same queries go over the rows together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sharing {
+    /// As the cost rule says: see [`Search`].
+    #[default]
+    Auto,
+    /// Always.
+    Together,
+    /// Never: each case reads its own rows.
+    Apart,
 }
 
 /// The rows among which neighbours are sought.
@@ -74,15 +91,59 @@ pub fn neighbours(
 /// What it finds does not depend on how the rows are divided: `advance` may be called with any
 /// steps, the state ([`Search::found`]) saved between them and continued elsewhere
 /// ([`Search::resume`]), and searches of neighbouring ranges merged ([`Partial::merge`]).
+///
+/// Cost rule of cases: a scan costs its rows times its queries. Cases of the same queries share one scan,
+/// which looks at each row of their union once, where the union has fewer rows than the cases together,
+/// by a twentieth at least (sorting a block by cases costs about that); otherwise each case reads its own
+/// rows. Cases of different queries never share: a union of queries would be asked about rows that are
+/// not theirs.
 pub struct Search<'a> {
     base: &'a Vectors,
     queries: &'a Vectors,
     metric: Metric,
     k: usize,
-    cases: Vec<Vec<Unit<'a>>>,
+    cases: usize,
+    scans: Vec<Planned<'a>>,
     options: Options<'a>,
+    level: Level,
     pool: rayon::ThreadPool,
+    /// The centre of the vectors; taken from the rows of the first step.
+    frame: OnceLock<Frame>,
+    /// For queries that are searched one by one.
+    searcher: OnceLock<Searcher>,
+    done: AtomicU64,
+    total: OnceLock<u64>,
+    until: usize,
     found: Partial,
+}
+
+/// Queries that go over the rows of some cases together.
+struct Planned<'a> {
+    queries: Vec<usize>,
+    /// Numbers of the cases, and their rows (none for all), from the fewest to the most.
+    numbers: Vec<usize>,
+    rows: Vec<Option<&'a RowSet>>,
+    method: OnceLock<Method>,
+}
+
+impl Planned<'_> {
+    /// Rows that are looked at in `range`.
+    fn row_count(&self, range: &Range<usize>) -> usize {
+        match self.rows.as_slice() {
+            [one] => count(*one, range),
+            rows if rows.contains(&None) => range.len(),
+            rows => union_count(rows, range),
+        }
+    }
+
+    fn pairs(&self, range: &Range<usize>) -> u64 {
+        self.row_count(range) as u64 * self.queries.len() as u64
+    }
+}
+
+/// Rows of `range` in any of the sets (none stands for all rows).
+fn union_count(sets: &[Option<&RowSet>], range: &Range<usize>) -> usize {
+    range.clone().filter(|&row| sets.iter().any(|set| set.is_none_or(|set| set.contains(row)))).count()
 }
 
 impl<'a> Search<'a> {
@@ -102,11 +163,30 @@ impl<'a> Search<'a> {
         if k == 0 {
             return Err(ExactError::ZeroK);
         }
-        let units = |&subset: &Subset<'a>| units(base, queries, subset);
-        let cases = cases.iter().map(units).collect::<Result<Vec<_>, _>>()?;
-        let found = Partial::new(0, cases.len(), queries.rows());
-        let pool = thread_pool(options.threads)?;
-        Ok(Search { base, queries, metric, k, cases, options, pool, found })
+        let mut units = Vec::new();
+        for (number, &subset) in cases.iter().enumerate() {
+            units.extend(
+                units_of(base, queries, subset)?.into_iter().map(|(rows, asked)| (number, rows, asked)),
+            );
+        }
+        let level = options.level.filter(|l| Level::available().contains(l)).unwrap_or_else(Level::detect);
+        Ok(Search {
+            base,
+            queries,
+            metric,
+            k,
+            cases: cases.len(),
+            scans: plan(units, base.rows(), options.sharing),
+            options,
+            level,
+            pool: thread_pool(options.threads)?,
+            frame: OnceLock::new(),
+            searcher: OnceLock::new(),
+            done: AtomicU64::new(0),
+            total: OnceLock::new(),
+            until: base.rows(),
+            found: Partial::new(0, cases.len(), queries.rows()),
+        })
     }
 
     /// Goes on from `found`, or begins at its start where it is empty.
@@ -114,9 +194,14 @@ impl<'a> Search<'a> {
     /// # Errors
     /// Where `found` is of other cases, queries or rows.
     pub fn resume(&mut self, found: Partial) -> Result<(), ExactError> {
-        found.check(self.cases.len(), self.queries.rows(), self.base.rows())?;
+        found.check(self.cases, self.queries.rows(), self.base.rows())?;
         self.found = found;
         Ok(())
+    }
+
+    /// The row at which the search will end, where that is not the end of the base; for the progress.
+    pub fn set_end(&mut self, end: usize) {
+        self.until = end.min(self.base.rows());
     }
 
     /// Searches the rows from where it stands up to (not including) `end`.
@@ -128,38 +213,125 @@ impl<'a> Search<'a> {
         if rows.is_empty() {
             return Ok(());
         }
-        let mut cases = Vec::new();
-        for (i, units) in self.cases.iter().enumerate() {
-            let new = self.pool.install(|| self.search_rows(units, rows.clone()))?;
-            let mut case = self.found.case(i).clone();
-            for (query, (list, matching)) in new.into_iter().enumerate() {
-                case.lists[query].extend(list);
-                case.lists[query].sort_unstable();
-                case.lists[query].truncate(self.k);
-                case.matching[query] += matching;
+        let found = self.pool.install(|| self.search_rows(&rows))?;
+        let mut cases: Vec<_> = (0..self.cases).map(|case| self.found.case(case).clone()).collect();
+        for (scan, found) in self.scans.iter().zip(found) {
+            let Found { lists, matching } = found;
+            for ((&number, lists), matching) in scan.numbers.iter().zip(lists).zip(matching) {
+                for (&query, list) in scan.queries.iter().zip(lists) {
+                    cases[number].lists[query] = list;
+                    if self.defined(query) {
+                        cases[number].matching[query] += matching;
+                    }
+                }
             }
-            cases.push(case);
         }
         self.found.advance(rows.end, cases);
         Ok(())
     }
 
-    fn search_rows(&self, units: &[Unit<'_>], rows: Range<usize>) -> Result<Vec<Answer>, ExactError> {
-        let pairs = |u: &Unit<'_>| u.row_count(&rows) as u64 * u.queries.len() as u64;
-        let level = self.options.level.filter(|l| Level::available().contains(l));
-        let job = Job {
+    fn defined(&self, query: usize) -> bool {
+        Probe::new(self.queries, query).is_defined(self.metric)
+    }
+
+    /// Small scans run beside one another, large ones in turn with all threads each.
+    fn search_rows(&self, rows: &Range<usize>) -> Result<Vec<Found>, ExactError> {
+        let small = |scan: &Planned<'_>| scan.pairs(rows) as f64 * (self.base.dim() as f64) < SMALL_SCAN;
+        let one = |scan: &Planned<'a>| small(scan).then(|| self.search_one(scan, rows)).transpose();
+        let mut found: Vec<Option<Found>> = self.scans.par_iter().map(one).collect::<Result<_, _>>()?;
+        for (scan, found) in self.scans.iter().zip(&mut found) {
+            if found.is_none() {
+                *found = Some(self.search_one(scan, rows)?);
+            }
+        }
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    fn search_one(&self, planned: &Planned<'_>, rows: &Range<usize>) -> Result<Found, ExactError> {
+        if self.one_by_one(planned) {
+            return self.search_singly(planned, rows);
+        }
+        let frame = self.frame.get_or_init(|| {
+            let every = (rows.len() / 4096).max(1);
+            Frame::new(self.base, self.metric, rows.clone().step_by(every))
+        });
+        let watch = |pairs| self.watch(pairs);
+        let scan = |method| Scan {
             base: self.base,
             queries: self.queries,
             metric: self.metric,
             k: self.k,
-            level: level.unwrap_or_else(Level::detect),
+            level: self.level,
             threads: self.pool.current_num_threads(),
-            options: &self.options,
-            done: AtomicU64::new(0),
-            total: units.iter().map(pairs).sum(),
-            rows,
+            asked: &planned.queries,
+            cases: &planned.rows,
+            frame,
+            method,
+            watch: &watch,
         };
-        job.run(units)
+        let method = match (self.options.method, planned.method.get()) {
+            (Method::Auto, Some(&method)) => method,
+            (Method::Auto, None) => {
+                let chosen = scan(Method::F32).choose(rows)?;
+                *planned.method.get_or_init(|| chosen)
+            }
+            (method, _) => method,
+        };
+        let lists = |&number: &usize| {
+            planned.queries.iter().map(|&q| self.found.case(number).lists[q].as_slice()).collect()
+        };
+        let earlier: Vec<Vec<&[Scored]>> = planned.numbers.iter().map(lists).collect();
+        scan(method).run(rows.clone(), &earlier)
+    }
+
+    fn one_by_one(&self, planned: &Planned<'_>) -> bool {
+        let many = self.scans.len() > self.pool.current_num_threads();
+        many && planned.queries.len() < FEW_QUERIES && planned.numbers.len() == 1
+    }
+
+    fn search_singly(&self, planned: &Planned<'_>, rows: &Range<usize>) -> Result<Found, ExactError> {
+        let searcher =
+            self.searcher.get_or_init(|| Searcher::prepared(self.base.clone(), self.metric, self.level));
+        let mut scratch = Scratch::default();
+        let (mut lists, mut matching) = (Vec::new(), 0);
+        for &query in &planned.queries {
+            if self.watch(0) {
+                return Err(ExactError::Stopped);
+            }
+            scratch.probe = Probe::new(self.queries, query);
+            let count = searcher.scan(self.k, planned.rows[0], rows.clone(), &mut scratch);
+            let mut list = scratch.sorted.clone();
+            list.extend_from_slice(&self.found.case(planned.numbers[0]).lists[query]);
+            list.sort_unstable();
+            list.truncate(self.k);
+            lists.push(list);
+            matching = matching.max(count);
+            self.watch(planned.row_count(rows) as u64);
+        }
+        Ok(Found { lists: vec![lists], matching: vec![matching] })
+    }
+
+    /// Counts pairs done; whether to stop.
+    fn watch(&self, pairs: u64) -> bool {
+        if pairs > 0 {
+            let done = self.done.fetch_add(pairs, Ordering::Relaxed) + pairs;
+            if let Some(progress) = self.options.progress {
+                progress(done, done.max(self.total()));
+            }
+        }
+        self.options.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
+
+    /// Pairs from the first row searched here to the last.
+    fn total(&self) -> u64 {
+        let count = || self.scans.iter().map(|scan| scan.pairs(&(self.found.rows().end..self.until))).sum();
+        *self.total.get_or_init(count)
+    }
+
+    /// How the scans are screened, for reports: a method and an instruction set for each.
+    pub fn methods(&self) -> Vec<(Method, Level)> {
+        let method = |scan: &Planned<'_>| scan.method.get().copied().unwrap_or(self.options.method);
+        self.scans.iter().map(|scan| (method(scan), self.level)).collect()
     }
 
     /// What was found so far.
@@ -180,36 +352,25 @@ pub(crate) fn thread_pool(threads: Option<usize>) -> Result<rayon::ThreadPool, E
     pool.build().map_err(|source| ExactError::Threads { threads, source })
 }
 
-/// Queries that look at the same rows.
-struct Unit<'a> {
-    rows: Option<&'a RowSet>,
-    queries: Vec<usize>,
-}
+/// Rows (none for all) and the queries that look at them.
+type Unit<'a> = (Option<&'a RowSet>, Vec<usize>);
 
-impl Unit<'_> {
-    fn row_count(&self, range: &Range<usize>) -> usize {
-        self.rows.map_or(range.len(), |rows| rows.count_in(range.clone()))
-    }
-}
-
-fn units<'a>(base: &Vectors, queries: &Vectors, subset: Subset<'a>) -> Result<Vec<Unit<'a>>, ExactError> {
+/// The units of one case.
+fn units_of<'a>(base: &Vectors, queries: &Vectors, subset: Subset<'a>) -> Result<Vec<Unit<'a>>, ExactError> {
     let all = || (0..queries.rows()).collect();
-    let units = match subset {
-        Subset::All => vec![Unit { rows: None, queries: all() }],
-        Subset::Same(rows) => vec![Unit { rows: Some(rows), queries: all() }],
-        Subset::Groups(groups) => {
-            let unit = |g: &'a Group| Unit { rows: g.rows.as_deref(), queries: g.queries.clone() };
-            groups.iter().map(unit).collect()
-        }
+    let units: Vec<Unit<'a>> = match subset {
+        Subset::All => vec![(None, all())],
+        Subset::Same(rows) => vec![(Some(rows), all())],
+        Subset::Groups(groups) => groups.iter().map(|g| (g.rows.as_deref(), g.queries.clone())).collect(),
     };
-    for unit in &units {
-        if let Some(rows) = unit.rows
+    for (rows, asked) in &units {
+        if let Some(rows) = rows
             && rows.rows() != base.rows()
         {
             let (found, expected) = (rows.rows(), base.rows());
             return Err(ExactError::Length { what: "row set", unit: "rows", found, expected });
         }
-        if let Some(&past) = unit.queries.iter().find(|&&q| q >= queries.rows()) {
+        if let Some(&past) = asked.iter().find(|&&q| q >= queries.rows()) {
             let (found, expected) = (past + 1, queries.rows());
             return Err(ExactError::Length { what: "groups", unit: "queries", found, expected });
         }
@@ -217,204 +378,47 @@ fn units<'a>(base: &Vectors, queries: &Vectors, subset: Subset<'a>) -> Result<Ve
     Ok(units)
 }
 
-struct Job<'a> {
-    base: &'a Vectors,
-    queries: &'a Vectors,
-    metric: Metric,
-    k: usize,
-    level: Level,
-    threads: usize,
-    options: &'a Options<'a>,
-    done: AtomicU64,
-    total: u64,
-    rows: Range<usize>,
-}
-
-/// The neighbours of a query, and how many rows qualify for it.
-type Answer = (Vec<Scored>, u64);
-
-impl Job<'_> {
-    fn run(&self, units: &[Unit<'_>]) -> Result<Vec<Answer>, ExactError> {
-        let one_by_one = |u: &Unit<'_>| {
-            units.len() > self.threads && u.queries.len() < FEW_QUERIES && self.rows.len() == self.base.rows()
-        };
-        let searcher = units
-            .iter()
-            .any(one_by_one)
-            .then(|| Searcher::prepared(self.base.clone(), self.metric, self.level));
-        let found: Vec<Vec<Answer>> = units
-            .par_iter()
-            .map(|unit| match &searcher {
-                Some(searcher) if one_by_one(unit) => self.one_by_one(searcher, unit),
-                _ => self.together(unit),
-            })
-            .collect::<Result<_, _>>()?;
-        let mut answers: Vec<Answer> = vec![(Vec::new(), 0); self.queries.rows()];
-        for (unit, found) in units.iter().zip(found) {
-            for (&query, answer) in unit.queries.iter().zip(found) {
-                answers[query] = answer;
-            }
+/// Units, with the numbers of their cases, put into scans by the cost rule of [`Search`].
+fn plan<'a>(
+    units: Vec<(usize, Option<&'a RowSet>, Vec<usize>)>,
+    rows: usize,
+    sharing: Sharing,
+) -> Vec<Planned<'a>> {
+    let mut places: HashMap<Vec<usize>, usize> = HashMap::new();
+    let mut by_queries: Vec<Vec<(usize, Option<&'a RowSet>)>> = Vec::new();
+    for (number, set, queries) in units {
+        let place = *places.entry(queries).or_insert(by_queries.len());
+        if place == by_queries.len() {
+            by_queries.push(Vec::new());
         }
-        Ok(answers)
+        by_queries[place].push((number, set));
     }
-
-    fn stopped(&self) -> bool {
-        self.options.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
-    }
-
-    fn advance(&self, pairs: usize) {
-        let done = self.done.fetch_add(pairs as u64, Ordering::Relaxed) + pairs as u64;
-        if let Some(progress) = self.options.progress {
-            progress(done, self.total);
-        }
-    }
-
-    fn one_by_one(&self, searcher: &Searcher, unit: &Unit<'_>) -> Result<Vec<Answer>, ExactError> {
-        let mut scratch = crate::Scratch::default();
-        let mut answers = Vec::with_capacity(unit.queries.len());
-        for &query in &unit.queries {
-            if self.stopped() {
-                return Err(ExactError::Stopped);
-            }
-            scratch.probe = Probe::new(self.queries, query);
-            let matching = searcher.scan(self.k, unit.rows, &mut scratch);
-            answers.push((scratch.sorted.clone(), matching));
-            self.advance(unit.row_count(&self.rows));
-        }
-        Ok(answers)
-    }
-
-    /// All queries of a unit over all its rows, block by block.
-    fn together(&self, unit: &Unit<'_>) -> Result<Vec<Answer>, ExactError> {
-        let count = unit.row_count(&self.rows);
-        let mut rows: Box<dyn Iterator<Item = u32> + '_> = match unit.rows {
-            Some(set) => Box::new(set.iter_in(self.rows.clone()).map(|row| row as u32)),
-            None => Box::new(self.rows.start as u32..self.rows.end as u32),
-        };
-        let parts = self.parts(unit.queries.len(), count);
-        let mut states: Vec<State> = unit
-            .queries
-            .par_chunks(TILE_QUERIES)
-            .flat_map_iter(|queries| (0..parts).map(|part| self.state(queries, part, count)))
-            .collect();
-        let row_bytes = (self.base.dim() * 4).max(1);
-        let step = (BLOCK_BYTES / row_bytes).clamp(SCREEN_ROWS * parts, 1 << 16);
-        let mut buffer = Buffer::default();
-        let mut qualifying = 0;
-        loop {
-            let chunk: Vec<u32> = rows.by_ref().take(step).collect();
-            if chunk.is_empty() {
-                return Ok(self.merge(&mut states, parts, qualifying));
-            }
-            let pairs = chunk.len() * unit.queries.len();
-            let block = Block::load(self.base, self.metric, self.level, chunk, &mut buffer);
-            qualifying += block.ids.len() as u64;
-            states.par_iter_mut().for_each(|state| {
-                if !self.stopped() {
-                    state.scan(self, &block, parts);
+    let mut asked: Vec<(Vec<usize>, usize)> = places.into_iter().collect();
+    asked.sort_unstable_by_key(|(_, place)| *place);
+    let mut scans = Vec::new();
+    for ((queries, _), mut cases) in asked.into_iter().zip(by_queries) {
+        let size = |set: Option<&RowSet>| set.map_or(rows, RowSet::count);
+        cases.sort_by_key(|(_, set)| size(*set));
+        for cases in cases.chunks(MOST_CASES) {
+            let sets: Vec<Option<&RowSet>> = cases.iter().map(|(_, set)| *set).collect();
+            let apart: usize = sets.iter().map(|set| size(*set)).sum();
+            let together = match sharing {
+                Sharing::Together => true,
+                Sharing::Apart => false,
+                Sharing::Auto => {
+                    cases.len() > 1 && union_count(&sets, &(0..rows)) as f64 * 1.05 < apart as f64
                 }
-            });
-            // Asked last: a flag set while the block was scanned leaves some states behind.
-            if self.stopped() {
-                return Err(ExactError::Stopped);
-            }
-            self.advance(pairs);
-        }
-    }
-
-    /// Into how many parts the rows of a block are split, so that few queries keep all cores busy.
-    /// Each part has lists of its own to fill, so parts stay far longer than `k`.
-    fn parts(&self, queries: usize, rows: usize) -> usize {
-        let tiles = queries.div_ceil(TILE_QUERIES).max(1);
-        let wanted = if self.threads == 1 { 1 } else { (4 * self.threads).div_ceil(tiles) };
-        wanted.min(rows / self.k.saturating_mul(16).max(1024)).max(1)
-    }
-
-    fn state(&self, queries: &[usize], part: usize, rows: usize) -> State {
-        let probes: Vec<Probe> = queries.iter().map(|&q| Probe::new(self.queries, q)).collect();
-        let floats: Vec<&[f32]> = probes.iter().map(|p| p.floats.as_slice()).collect();
-        let dim = if self.queries.element() == Element::Bit { 0 } else { self.base.dim() };
-        let tile = Tile::new(dim, &floats);
-        let best = vec![TopK::new(self.k.min(rows)); probes.len()];
-        State { part, tile, probes, best, safe: false }
-    }
-
-    fn merge(&self, states: &mut [State], parts: usize, qualifying: u64) -> Vec<Answer> {
-        let mut answers = Vec::new();
-        let mut part = Vec::new();
-        for of_tile in states.chunks_mut(parts) {
-            for lane in 0..of_tile[0].probes.len() {
-                if !of_tile[0].probes[lane].is_defined(self.metric) {
-                    answers.push((Vec::new(), 0));
-                    continue;
-                }
-                let mut list = Vec::new();
-                for state in of_tile.iter_mut() {
-                    state.best[lane].drain_sorted(&mut part);
-                    list.extend_from_slice(&part);
-                }
-                list.sort_unstable();
-                list.truncate(self.k);
-                answers.push((list, qualifying));
-            }
-        }
-        answers
-    }
-}
-
-/// A tile of queries over one part of each block.
-struct State {
-    part: usize,
-    tile: Tile,
-    probes: Vec<Probe>,
-    best: Vec<TopK>,
-    /// Whether the cuts in the tile assume safe norms.
-    safe: bool,
-}
-
-impl State {
-    fn scan(&mut self, job: &Job<'_>, block: &Block<'_>, parts: usize) {
-        let len = block.ids.len();
-        let range = len * self.part / parts..len * (self.part + 1) / parts;
-        if job.metric == Metric::Hamming {
-            for i in range {
-                for (probe, best) in self.probes.iter().zip(&mut self.best) {
-                    best.offer(Scored { key: probe.bit_key(job.level, block.bits[i]), row: block.ids[i] });
-                }
-            }
-            return;
-        }
-        if self.safe != block.safe {
-            self.safe = block.safe;
-            (0..self.probes.len()).for_each(|lane| self.renew_cut(job, lane));
-        }
-        for start in range.clone().step_by(SCREEN_ROWS) {
-            let end = (start + SCREEN_ROWS).min(range.end);
-            let (rows, norms) = (&block.rows[start..end], &block.norms_f32[start..end]);
-            let masks = screen(job.level, job.metric == Metric::L2, rows, norms, &self.tile);
-            for (i, mask) in (start..end).zip(masks) {
-                self.decide(job, block, i, mask);
+            };
+            let width = if together { cases.len() } else { 1 };
+            for cases in cases.chunks(width) {
+                scans.push(Planned {
+                    queries: queries.clone(),
+                    numbers: cases.iter().map(|(number, _)| *number).collect(),
+                    rows: cases.iter().map(|(_, set)| *set).collect(),
+                    method: OnceLock::new(),
+                });
             }
         }
     }
-
-    /// The exact keys of row `i` of the block for the queries in `mask`.
-    fn decide(&mut self, job: &Job<'_>, block: &Block<'_>, i: usize, mut mask: u32) {
-        while mask != 0 {
-            let lane = mask.trailing_zeros() as usize;
-            mask &= mask - 1;
-            if let Some(probe) = self.probes.get(lane) {
-                let key = probe.key(job.metric, job.level, block.rows[i], block.norms[i]);
-                if self.best[lane].offer(Scored { key, row: block.ids[i] }) {
-                    self.renew_cut(job, lane);
-                }
-            }
-        }
-    }
-
-    fn renew_cut(&mut self, job: &Job<'_>, lane: usize) {
-        let norm = self.probes[lane].norm;
-        let cut = cut_at(job.metric, self.best[lane].worst(), job.base.dim(), norm, self.safe);
-        self.tile.set_cut(lane, cut);
-    }
+    scans
 }

@@ -6,6 +6,7 @@ use crate::distance::{Probe, check_metric, key_distance, masked_bits, norm};
 use crate::topk::{Scored, TopK};
 use kernel::{Cut, Level, SCORE_ROWS, scores};
 use rayon::prelude::*;
+use std::ops::Range;
 use types::{Element, Metric, Neighbour, RowSet, Vectors};
 
 /// A base made ready for single queries; clients share it.
@@ -18,8 +19,6 @@ pub struct Searcher {
     norms: Vec<f64>,
     /// Whether the bound on dot products holds for all rows.
     safe: bool,
-    /// Rows that have a distance.
-    defined: u64,
 }
 
 /// Memory of one client, used again from query to query.
@@ -56,11 +55,7 @@ impl Searcher {
             Metric::L2 | Metric::Hamming => Vec::new(),
         };
         let safe = norms.iter().all(|&n| n == 0.0 || norm_is_safe(n));
-        let defined = match metric {
-            Metric::Cosine => norms.iter().filter(|&&n| n > 0.0).count(),
-            _ => base.rows(),
-        };
-        Searcher { base, metric, level, norms, safe, defined: defined as u64 }
+        Searcher { base, metric, level, norms, safe }
     }
 
     /// The base that is searched.
@@ -131,26 +126,30 @@ impl Searcher {
             let (found, expected) = (rows.rows(), self.base.rows());
             return Err(ExactError::Length { what: "row set", unit: "rows", found, expected });
         }
-        let matching = self.scan(k, rows, scratch);
+        let matching = self.scan(k, rows, 0..self.base.rows(), scratch);
         out.clear();
         let list = scratch.sorted.iter();
         out.extend(list.map(|s| Neighbour { row: s.row, distance: key_distance(self.metric, s.key) }));
         Ok(matching)
     }
 
-    /// The search for `scratch.probe`, into `scratch.sorted`; returns how many rows qualify.
-    pub(crate) fn scan(&self, k: usize, rows: Option<&RowSet>, scratch: &mut Scratch) -> u64 {
+    /// The search for `scratch.probe` among rows of `range`, into `scratch.sorted`; returns how many
+    /// of them qualify.
+    pub(crate) fn scan(
+        &self,
+        k: usize,
+        rows: Option<&RowSet>,
+        range: Range<usize>,
+        scratch: &mut Scratch,
+    ) -> u64 {
         scratch.sorted.clear();
         if !scratch.probe.is_defined(self.metric) {
             return 0;
         }
         scratch.best.reset(k.min(self.base.rows()));
         let matching = match rows {
-            None => {
-                self.scan_rows(0..self.base.rows(), scratch);
-                self.defined
-            }
-            Some(rows) => self.scan_rows(rows.iter(), scratch),
+            None => self.scan_rows(range, scratch),
+            Some(rows) => self.scan_rows(rows.iter_in(range), scratch),
         };
         let Scratch { best, sorted, .. } = scratch;
         best.drain_sorted(sorted);
