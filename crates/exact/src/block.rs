@@ -17,7 +17,7 @@ pub(crate) struct Buffer {
     floats: Vec<f32>,
 }
 
-/// Some rows, ready for the kernels. Rows without a distance are left out.
+/// Some rows, ready for the kernels.
 pub(crate) struct Block<'a> {
     /// Row numbers, ascending within a class.
     pub(crate) ids: Vec<u32>,
@@ -64,32 +64,19 @@ impl<'a> Block<'a> {
             return block;
         }
         block.rows = float_rows(base, &block.ids, &mut buffer.floats);
-        if metric == Metric::Cosine || (dots && metric == Metric::InnerProduct) {
+        // Where integers screen, the norms come with them, while a row is at hand.
+        if dots && metric != Metric::L2 {
             let norms = block.rows.par_iter().with_min_len(64).map(|row| norm(level, row));
             block.norms = norms.collect();
-            if metric == Metric::Cosine && block.norms.contains(&0.0) {
-                block.leave_out_zero_rows();
-            }
             block.safe = block.norms.iter().all(|&n| n == 0.0 || norm_is_safe(n));
             block.norms_f32 = block.norms.iter().map(|&n| n as f32).collect();
         }
         block
     }
 
-    fn leave_out_zero_rows(&mut self) {
-        let keep: Vec<bool> = self.norms.iter().map(|&n| n > 0.0).collect();
-        let kept_before = |at: usize| keep[..at].iter().filter(|&&k| k).count();
-        for (range, _) in &mut self.classes {
-            *range = kept_before(range.start)..kept_before(range.end);
-        }
-        fn retain<T>(list: &mut Vec<T>, keep: &[bool]) {
-            let mut kept = keep.iter();
-            list.retain(|_| kept.next() == Some(&true));
-        }
-        retain(&mut self.ids, &keep);
-        retain(&mut self.members, &keep);
-        retain(&mut self.rows, &keep);
-        retain(&mut self.norms, &keep);
+    /// Whether row `i` of the block has a distance.
+    pub(crate) fn is_defined(&self, metric: Metric, i: usize) -> bool {
+        metric != Metric::Cosine || self.norms[i] > 0.0
     }
 }
 
@@ -150,8 +137,8 @@ pub(crate) struct IntBlock {
 }
 
 impl IntBlock {
-    /// Writes the rows of `block`.
-    pub(crate) fn fill(&mut self, frame: &Frame, level: Level, width: Width, block: &Block<'_>) {
+    /// Writes the rows of `block`, and where the metric needs them their norms into `block`.
+    pub(crate) fn fill(&mut self, frame: &Frame, level: Level, width: Width, block: &mut Block<'_>) {
         let rows = block.rows.len();
         let Some(dim) = block.rows.first().map(|row| row.len()) else { return };
         let stride = width.stride(dim);
@@ -163,14 +150,18 @@ impl IntBlock {
         self.figures.resize(rows, RowFigures::default());
         let integers = &mut self.integers[self.start..self.start + rows * stride];
         let each = integers.par_chunks_mut(stride * PANEL_ROWS).zip(self.figures.par_chunks_mut(PANEL_ROWS));
-        let each = each.zip(block.rows.par_chunks(PANEL_ROWS)).zip(block.norms.par_chunks(PANEL_ROWS));
+        let with_norm = frame.metric() == Metric::Cosine;
+        let each = each.zip(block.rows.par_chunks(PANEL_ROWS)).zip(block.norms.par_chunks_mut(PANEL_ROWS));
         each.for_each_init(
             || vec![0.0_f32; dim],
             |work, (((integers, figures), rows), norms)| {
                 let lines = integers.chunks_mut(stride);
-                for (((out, figures), row), &norm) in lines.zip(figures).zip(rows).zip(norms) {
+                for (((out, figures), row), row_norm) in lines.zip(figures).zip(rows).zip(norms) {
+                    if with_norm {
+                        *row_norm = norm(level, row);
+                    }
                     let (out, rest) = out.split_at_mut(dim * width.bytes());
-                    *figures = frame.row(level, width, row, norm, work, out);
+                    *figures = frame.row(level, width, row, *row_norm, work, out);
                     rest.fill(0);
                 }
             },

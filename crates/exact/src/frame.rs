@@ -83,6 +83,11 @@ impl Frame {
         if helps { Frame { centre: mean, centre_norm: norm, ..none } } else { none }
     }
 
+    /// The metric.
+    pub(crate) fn metric(&self) -> Metric {
+        self.metric
+    }
+
     /// The factor s for a row or query of this norm.
     fn scale(&self, norm: f64) -> f64 {
         if self.metric == Metric::Cosine { 1.0 / norm } else { 1.0 }
@@ -127,7 +132,7 @@ impl Frame {
             Width::Eight => quantise8(level, work, 1.0 / step, step, bytemuck::cast_slice_mut(out)),
             Width::Sixteen => quantise16(level, work, 1.0 / step, step, bytemuck::cast_slice_mut(out)),
         };
-        let norm_of_integers = (found.squares as f64).sqrt() * f64::from(step);
+        let norm_of_integers = (f64::from(found.squares) * (1.0 + 2.0 * error)).sqrt() * f64::from(step);
         let rest = (f64::from(found.lost) * (1.0 + 2.0 * error)).sqrt();
         let lost = if self.whole_rows { 0.0 } else { rest + U * (norm_of_integers + rest) + rounded };
         // Under cosine rows of whole numbers are divided by their length here.

@@ -5,8 +5,8 @@
 //! that a row is screened against the limits of the cases that it belongs to, not those of stricter
 //! ones, whose limits are wider.
 //!
-//! A first pass over a sixteenth of the rows guesses the k-th best key of each query: the m-th best
-//! of the sample, where m is three standard deviations above the share of the k best that the sample
+//! A first pass over one row in 32 guesses the k-th best key of each query: the m-th best
+//! of the sample, where m is four standard deviations above the share of the k best that the sample
 //! holds in the mean. The second pass takes no key above the guess. A query that ends with fewer rows
 //! than it could have had was guessed too low: it is searched again without a guess.
 
@@ -25,7 +25,9 @@ use types::{Metric, RowSet, Vectors};
 /// Bytes of decoded rows in a block: several blocks fit any shared cache.
 const BLOCK_BYTES: usize = 4 << 20;
 /// One row in so many is in the sample.
-const SAMPLE: u64 = 16;
+const SAMPLE: u64 = 32;
+/// A guess lies so many standard deviations above the mean: one query in some 30,000 is guessed too low.
+const DEVIATIONS: f64 = 4.0;
 /// Rows, in multiples of k, from which a guess pays.
 const GUESS_FROM: usize = 64;
 /// Rows and queries on which methods are compared.
@@ -112,7 +114,10 @@ impl Scan<'_> {
         };
         let bounds: Bounds =
             (0..self.cases.len()).map(|c| (0..self.asked.len()).map(|q| bound(c, q)).collect()).collect();
-        let mut better = self.pass(&queries, self.k, &bounds, earlier, Source::all(self, rows))?;
+        // Few queries do not pay for rewriting all rows as integers.
+        let few = queries.len() < TRIAL_FROM_QUERIES;
+        let scan = Scan { method: if few { Method::F32 } else { self.method }, ..*self };
+        let mut better = scan.pass(&queries, self.k, &bounds, earlier, Source::all(self, rows))?;
         for (case, wrong) in wrong.iter().enumerate() {
             for (place, &query) in queries.iter().enumerate() {
                 if wrong[query] {
@@ -141,7 +146,7 @@ impl Scan<'_> {
             return Ok(None);
         }
         let share = self.k as f64 / SAMPLE as f64;
-        let depth = (share + 3.0 * share.sqrt() + 2.0).ceil() as usize;
+        let depth = (share + DEVIATIONS * share.sqrt() + 3.0).ceil() as usize;
         let all: Vec<usize> = (0..self.asked.len()).collect();
         let bound = |case: usize| if worth[case] { f64::INFINITY } else { f64::NEG_INFINITY };
         let bounds: Bounds = (0..worth.len()).map(|case| vec![bound(case); all.len()]).collect();
@@ -189,20 +194,12 @@ impl Scan<'_> {
             if chunk.is_empty() {
                 break;
             }
-            let block = Block::load(
-                self.base,
-                self.metric,
-                self.level,
-                &chunk,
-                self.method.width().is_none(),
-                &mut buffer,
-            );
-            for (case, matching) in matching.iter_mut().enumerate() {
-                *matching += block.members.iter().filter(|&&of| of >> case & 1 == 1).count() as u64;
-            }
+            let dots = self.method.width().is_none();
+            let mut block = Block::load(self.base, self.metric, self.level, &chunk, dots, &mut buffer);
             if let Some((width, frame)) = setting.integers {
-                integers.fill(frame, self.level, width, &block);
+                integers.fill(frame, self.level, width, &mut block);
             }
+            self.count_members(&block, &mut matching);
             let rows = integers.rows();
             tiles.par_iter_mut().for_each(|tile| {
                 if !(self.watch)(0) {
@@ -217,6 +214,20 @@ impl Scan<'_> {
         }
         let lists = self.collect(&mut tiles, parts, k, places, earlier);
         Ok(Found { lists, matching })
+    }
+
+    /// Adds the rows of a block that qualify, by case.
+    fn count_members(&self, block: &Block<'_>, matching: &mut [u64]) {
+        if let ([matching], false) = (&mut *matching, self.metric == Metric::Cosine) {
+            *matching += block.members.len() as u64;
+            return;
+        }
+        let defined = |(i, _): &(usize, &u64)| block.is_defined(self.metric, *i);
+        for (_, &members) in block.members.iter().enumerate().filter(defined) {
+            for (case, matching) in matching.iter_mut().enumerate() {
+                *matching += members >> case & 1;
+            }
+        }
     }
 
     /// Into how many parts the rows of a block are split, so that few queries keep all cores busy.
@@ -327,9 +338,9 @@ impl Scan<'_> {
         let mut tiles = self.tiles(&setting, &all, 1, bounds, &nothing);
         let (mut buffer, mut integers) = (Buffer::default(), IntBlock::default());
         let chunk = source.take(4 * TRIAL_ROWS);
-        let block = Block::load(self.base, self.metric, self.level, &chunk, true, &mut buffer);
+        let mut block = Block::load(self.base, self.metric, self.level, &chunk, true, &mut buffer);
         if let Some((width, frame)) = setting.integers {
-            integers.fill(frame, self.level, width, &block);
+            integers.fill(frame, self.level, width, &mut block);
         }
         let rows = integers.rows();
         tiles.par_iter_mut().map(|tile| tile.count(&setting, &block, &rows)).sum()

@@ -17,8 +17,8 @@ const ROUND: f32 = 12_582_912.0;
 pub struct Quantised {
     /// Sum of the integers.
     pub sum: i64,
-    /// Sum of their squares.
-    pub squares: i64,
+    /// Sum of their squares, in f32.
+    pub squares: f32,
     /// Sum of the squares of what is lost, x - step * q, in f32.
     pub lost: f32,
 }
@@ -67,48 +67,80 @@ pub fn centre(level: Level, x: &[f32], scale: f32, centre: &[f32], out: &mut [f3
 
 #[inline(always)]
 fn centre_body(x: &[f32], scale: f32, centre: &[f32], out: &mut [f32]) -> Centred {
-    if centre.is_empty() {
-        centre_loop(x, |_| 0.0, |_, x| x * scale, out)
-    } else {
-        // Scale 1 costs nothing in precision: the product is exact.
-        centre_loop(x, |i| centre[i], |i, x| x * scale - centre[i], out)
-    }
-}
-
-#[inline(always)]
-fn centre_loop(
-    x: &[f32],
-    centre: impl Fn(usize) -> f32,
-    value: impl Fn(usize, f32) -> f32,
-    out: &mut [f32],
-) -> Centred {
-    let mut largest = [0.0_f32; LANES];
-    let mut squares = [0.0_f32; LANES];
-    let mut with_centre = [0.0_f32; LANES];
+    let mut sums = CentreSums::default();
     let whole = x.len() - x.len() % LANES;
-    let mut step = |first: usize, lanes: usize| {
-        for lane in 0..lanes {
-            let i = first + lane;
-            let y = value(i, x[i]);
-            out[i] = y;
-            largest[lane] = largest[lane].max(y.abs());
-            squares[lane] += y * y;
-            with_centre[lane] += y * centre(i);
+    if centre.is_empty() {
+        let (x, rest) = x.split_at(whole);
+        let (out, out_rest) = out.split_at_mut(whole);
+        for (x, out) in x.chunks_exact(LANES).zip(out.chunks_exact_mut(LANES)) {
+            for lane in 0..LANES {
+                out[lane] = x[lane] * scale;
+            }
+            sums.add_squares(out);
         }
-    };
-    for first in (0..whole).step_by(LANES) {
-        step(first, LANES);
+        out_rest.iter_mut().zip(rest).for_each(|(out, x)| *out = x * scale);
+        sums.add_rest(out_rest, &[]);
+    } else {
+        let (x, rest) = x.split_at(whole);
+        let (centre, centre_rest) = centre.split_at(whole);
+        let (out, out_rest) = out.split_at_mut(whole);
+        let of = x.chunks_exact(LANES).zip(centre.chunks_exact(LANES));
+        for ((x, c), out) in of.zip(out.chunks_exact_mut(LANES)) {
+            for lane in 0..LANES {
+                // Scale 1 costs nothing in precision: the product is exact.
+                out[lane] = x[lane] * scale - c[lane];
+            }
+            sums.add_squares(out);
+            for lane in 0..LANES {
+                sums.with_centre[lane] += out[lane] * c[lane];
+            }
+        }
+        let of = rest.iter().zip(centre_rest);
+        out_rest.iter_mut().zip(of).for_each(|(out, (x, c))| *out = x * scale - c);
+        sums.add_rest(out_rest, centre_rest);
     }
-    step(whole, x.len() - whole);
     Centred {
-        largest: largest.iter().fold(0.0, |a: f32, &b| a.max(b)),
-        squares: add(squares),
-        with_centre: add(with_centre),
+        largest: sums.largest.iter().fold(0.0, |a: f32, &b| a.max(b)),
+        squares: add(sums.squares),
+        with_centre: add(sums.with_centre),
     }
 }
 
-/// `q = round(x / step)`: `inverse` is about 1 / `step`, |x| * inverse is below 127.5, and the squares
-/// of all q sum to less than 2^31.
+/// Sums by lane.
+#[derive(Default)]
+struct CentreSums {
+    largest: [f32; LANES],
+    squares: [f32; LANES],
+    with_centre: [f32; LANES],
+}
+
+impl CentreSums {
+    /// Takes a component of each lane.
+    #[inline(always)]
+    fn add_squares(&mut self, y: &[f32]) {
+        for lane in 0..LANES {
+            self.squares[lane] += y[lane] * y[lane];
+        }
+        for lane in 0..LANES {
+            let size = y[lane].abs();
+            // Not `max`, which asks about NaN in three instructions.
+            self.largest[lane] = if size > self.largest[lane] { size } else { self.largest[lane] };
+        }
+    }
+
+    /// Takes the components of the last, incomplete lanes.
+    fn add_rest(&mut self, y: &[f32], centre: &[f32]) {
+        for (lane, &y) in y.iter().enumerate() {
+            self.squares[lane] += y * y;
+            self.largest[lane] = self.largest[lane].max(y.abs());
+        }
+        for (lane, (y, c)) in y.iter().zip(centre).enumerate() {
+            self.with_centre[lane] += y * c;
+        }
+    }
+}
+
+/// `q = round(x / step)`: `inverse` is about 1 / `step`, |x| * inverse is below 127.5.
 ///
 /// # Panics
 /// Where the lengths differ.
@@ -117,7 +149,7 @@ pub fn quantise8(level: Level, x: &[f32], inverse: f32, step: f32, out: &mut [i8
     at_level!(level, quantise8_body(x: &[f32], inverse: f32, step: f32, out: &mut [i8]) -> Quantised)
 }
 
-/// As [`quantise8`], for |x| * inverse below 32,767.5 (and squares that sum to less than 2^31).
+/// As [`quantise8`], for |x| * inverse below 32,767.5.
 ///
 /// # Panics
 /// Where the lengths differ.
@@ -137,37 +169,56 @@ fn quantise16_body(x: &[f32], inverse: f32, step: f32, out: &mut [i16]) -> Quant
 }
 
 #[inline(always)]
-fn quantise_loop<T>(x: &[f32], inverse: f32, step: f32, out: &mut [T], narrow: impl Fn(i32) -> T) -> Quantised {
+fn quantise_loop<T>(
+    x: &[f32],
+    inverse: f32,
+    step: f32,
+    out: &mut [T],
+    narrow: impl Fn(i32) -> T,
+) -> Quantised {
     let mut lost = [0.0_f32; LANES];
+    let mut squares = [0.0_f32; LANES];
     let mut sums = [0_i32; LANES];
-    let mut squares = [0_i32; LANES];
-    let whole = x.len() - x.len() % LANES;
-    let mut step_over = |first: usize, lanes: usize| {
-        for lane in 0..lanes {
-            let i = first + lane;
-            let rounded = x[i] * inverse + ROUND;
-            let q = rounded.to_bits().cast_signed().wrapping_sub(ROUND.to_bits().cast_signed());
-            let rest = x[i] - (rounded - ROUND) * step;
+    let ((chunks, x), (outs, out)) = (x.as_chunks::<LANES>(), out.as_chunks_mut::<LANES>());
+    for (x, out) in chunks.iter().zip(outs) {
+        let mut integers = [0_i32; LANES];
+        for lane in 0..LANES {
+            let (integer, q, rest) = round(x[lane], inverse, step);
+            integers[lane] = integer;
             lost[lane] += rest * rest;
-            sums[lane] = sums[lane].wrapping_add(q);
-            squares[lane] = squares[lane].wrapping_add(q.wrapping_mul(q));
-            out[i] = narrow(q);
+            squares[lane] += q * q;
         }
-    };
-    for first in (0..whole).step_by(LANES) {
-        step_over(first, LANES);
+        for lane in 0..LANES {
+            sums[lane] += integers[lane];
+            out[lane] = narrow(integers[lane]);
+        }
     }
-    step_over(whole, x.len() - whole);
-    Quantised {
-        sum: sums.iter().map(|&s| i64::from(s)).sum(),
-        squares: squares.iter().map(|&s| i64::from(s)).sum(),
-        lost: add(lost),
+    for (lane, (x, out)) in x.iter().zip(out).enumerate() {
+        let (integer, q, rest) = round(*x, inverse, step);
+        lost[lane] += rest * rest;
+        squares[lane] += q * q;
+        sums[lane] += integer;
+        *out = narrow(integer);
     }
+    // Else the sums below make the compiler keep the integers of the loop in pieces.
+    let sums = std::hint::black_box(sums);
+    Quantised { sum: sums.iter().map(|&s| i64::from(s)).sum(), squares: add(squares), lost: add(lost) }
+}
+
+/// The integer that stands for `x`, the same as a float, and what is lost.
+#[inline(always)]
+fn round(x: f32, inverse: f32, step: f32) -> (i32, f32, f32) {
+    let rounded = x * inverse + ROUND;
+    let integer = rounded.to_bits().cast_signed().wrapping_sub(ROUND.to_bits().cast_signed());
+    let q = rounded - ROUND;
+    (integer, q, x - q * step)
 }
 
 /// The sum of the lanes, by halves.
 #[inline(always)]
-fn add(mut lanes: [f32; LANES]) -> f32 {
+fn add(lanes: [f32; LANES]) -> f32 {
+    // Else the additions by halves make the compiler keep the lanes of the loop in pieces.
+    let mut lanes = std::hint::black_box(lanes);
     let mut width = LANES / 2;
     while width > 0 {
         for lane in 0..width {
