@@ -80,7 +80,9 @@ mod x86 {
             }
         }
         // SAFETY: reads the 64 bytes of `CONFIG`.
-        unsafe { asm!("ldtilecfg [{config}]", config = in(reg) &raw const CONFIG, options(nostack, readonly)) }
+        unsafe {
+            asm!("ldtilecfg [{config}]", config = in(reg) &raw const CONFIG, options(nostack, readonly))
+        }
         let _release = Release;
         body()
     }

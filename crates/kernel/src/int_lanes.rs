@@ -57,7 +57,8 @@ impl IntLanes for Portable {
     unsafe fn dot8(sum: [i32; 8], query: [i32; 8], row: [i32; 8]) -> [i32; 8] {
         std::array::from_fn(|i| {
             let (q, x) = (query[i].to_le_bytes(), row[i].to_le_bytes());
-            let products = q.into_iter().zip(x).map(|(q, x)| i32::from(q.cast_signed()) * i32::from(x.cast_signed()));
+            let products =
+                q.into_iter().zip(x).map(|(q, x)| i32::from(q.cast_signed()) * i32::from(x.cast_signed()));
             sum[i].wrapping_add(products.sum())
         })
     }

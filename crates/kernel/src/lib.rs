@@ -22,25 +22,27 @@
 mod amx;
 mod bit_lanes;
 mod bits;
+#[cfg(test)]
+mod bits_tests;
 mod exact64;
+#[cfg(test)]
+mod exact64_tests;
 mod int_lanes;
 #[cfg(target_arch = "aarch64")]
 mod int_neon;
-#[cfg(test)]
-mod bits_tests;
-#[cfg(test)]
-mod exact64_tests;
-#[cfg(test)]
-mod product_tests;
 mod lanes;
 mod level;
 mod product;
+#[cfg(test)]
+mod product_tests;
 mod quantise;
 mod screen;
+#[cfg(test)]
+mod screen_tests;
 
 pub use bits::{BitCounts, BitTile, screen_bits};
 pub use exact64::{dot64, hamming, l2_squared64, norm_squared64};
 pub use level::Level;
 pub use product::{IntRows, IntTile, Limits, PANEL_ROWS, RowFigures, Width, largest_in_query};
-pub use quantise::{Centred, Quantised, centre, quantise16, quantise8};
+pub use quantise::{Centred, Quantised, centre, quantise8, quantise16};
 pub use screen::{Cut, SCORE_ROWS, SCREEN_ROWS, TILE_QUERIES, Tile, scores, screen};

@@ -255,8 +255,9 @@ impl Screen<'_> {
                 unsafe {
                     let starts: [*const u32; R] =
                         std::array::from_fn(|r| self.rows.integers.as_ptr().add(row(r) * self.stride).cast());
-                    let mut sums: [[L::V; V]; R] =
-                        std::array::from_fn(|r| [L::splat(self.rows.figures[row(r)].sum.wrapping_mul(-bias)); V]);
+                    let mut sums: [[L::V; V]; R] = std::array::from_fn(|r| {
+                        [L::splat(self.rows.figures[row(r)].sum.wrapping_mul(-bias)); V]
+                    });
                     let mut at = self.tile.packed.as_ptr().cast::<u32>().wrapping_add(lane);
                     for line in 0..lines {
                         let queries: [L::V; V] = std::array::from_fn(|v| L::load(at.add(v * L::N)));

@@ -137,7 +137,13 @@ fn quantise16_body(x: &[f32], inverse: f32, step: f32, out: &mut [i16]) -> Quant
 }
 
 #[inline(always)]
-fn quantise_loop<T>(x: &[f32], inverse: f32, step: f32, out: &mut [T], narrow: impl Fn(i32) -> T) -> Quantised {
+fn quantise_loop<T>(
+    x: &[f32],
+    inverse: f32,
+    step: f32,
+    out: &mut [T],
+    narrow: impl Fn(i32) -> T,
+) -> Quantised {
     let mut lost = [0.0_f32; LANES];
     let mut sums = [0_i32; LANES];
     let mut squares = [0_i32; LANES];
