@@ -12,6 +12,7 @@ mod clients_tests;
 mod conductor;
 mod error;
 mod event;
+mod filters;
 mod key;
 mod limited;
 mod load;

@@ -1,18 +1,20 @@
 //! The sentence that sums an audit up.
 
 use super::{Cause, TruthAudit};
+use types::units;
 
 pub(super) fn message(audit: &TruthAudit) -> String {
-    let checked = audit.checked - audit.undefined;
+    let count = |n: usize| units::count(n as u64);
+    let checked = count(audit.checked - audit.undefined);
     if audit.different > 0 {
-        let (wrong, metric) = (audit.different, audit.metric);
+        let (wrong, metric) = (count(audit.different), audit.metric);
         let why = audit.cause.map_or_else(String::new, |cause| why(cause, audit));
         return format!("truth is wrong for {wrong} of {checked} queries ({metric}): {why}");
     }
     if audit.matching_differs > 0 {
         return format!(
             "truth lists the right rows, but counts other matching rows than the filter for {} of {checked} queries: its columns are others; recompute it (annvil truth)",
-            audit.matching_differs
+            count(audit.matching_differs)
         );
     }
     let ties = match (audit.tied, audit.tie_rule) {
@@ -31,7 +33,8 @@ pub(super) fn message(audit: &TruthAudit) -> String {
     };
     let undefined = match audit.undefined {
         0 => String::new(),
-        zero => format!("; {zero} queries have no distances and are left out"),
+        1 => "; 1 query has no distances and is left out".to_owned(),
+        zero => format!("; {} queries have no distances and are left out", count(zero)),
     };
     let scale = match audit.distance_scale {
         None | Some("distance") => String::new(),
