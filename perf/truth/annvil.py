@@ -3,7 +3,6 @@
 import json
 import os
 import resource
-import shutil
 import subprocess
 import tempfile
 import time
@@ -24,12 +23,13 @@ class Annvil:
         self.filters = case.filters
         if self.filters:
             self.asked += ["--columns", there["files"]["columns"]]
-        self.cache = None
+        self.kept = None
 
     def run(self, extra=()):
         """One measurement: all filters in one call. The cache it filled stays for `answers`."""
         self.forget()
-        self.cache = tempfile.mkdtemp(prefix="cache-", dir=self.folder)
+        # Goes with the process too, however that ends.
+        self.kept = tempfile.TemporaryDirectory(prefix="cache-", dir=self.folder)
         filters = [part for one in self.filters for part in ("--filter", cases.filter_text(one))]
         found, process = self.call([*self.asked, *filters, *extra])
         # One search answers all filters and its time stands at each; a binary without that figure
@@ -71,11 +71,16 @@ class Annvil:
         values = json.loads(out)
         return values if isinstance(values, list) else [values], {"whole_seconds": wall, "whole_cpu_seconds": cpu}
 
+    @property
+    def cache(self):
+        """The folder of the last measurement's cache, which also takes files that go with it."""
+        return self.kept.name
+
     def forget(self):
         """Removes the cache of the last measurement."""
-        if self.cache:
-            shutil.rmtree(self.cache, ignore_errors=True)
-            self.cache = None
+        if self.kept:
+            self.kept.cleanup()
+            self.kept = None
 
 
 def options(binary):
