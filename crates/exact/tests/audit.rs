@@ -189,6 +189,7 @@ fn approximate_short_and_repeated_lists_are_named() {
         }
     });
     let found = check(&one);
+    assert_cause(&found, Cause::FewLists, "all others are right");
     assert_eq!((found.different, found.identical), (1, 49), "{}", found.message);
     assert_eq!((found.examples[0].query, found.examples[0].rank), (17, 9));
 }

@@ -321,9 +321,9 @@ fn text(file: &Path, case: &Case, audit: &TruthAudit) -> String {
             count(audit.queries)
         )
     };
-    let agreement = audit
-        .agreement
-        .map_or_else(String::new, |share| format!("; {:.2} % of neighbours agree", 100.0 * share));
+    let agreement = audit.agreement.map_or_else(String::new, |share| {
+        format!("; {:.2} % of neighbours agree", (share * 1e4).floor() / 100.0)
+    });
     let mut text = format!(
         "{}: {}\n  {which}, {} neighbours: {} identical, {} same up to ties, {} different{agreement}",
         title(file, case),

@@ -18,6 +18,8 @@ const APPROXIMATE: f64 = 0.5;
 /// Share of neighbours up to which a truth is one of other vectors. Chance can be a few times what equal
 /// odds give, where some rows are near to everything.
 const STRANGERS: f64 = 0.1;
+/// Share of lists up to which wrong ones are exceptions.
+const FEW: f64 = 0.02;
 /// Length of list beginnings by which lists of other queries are recognised.
 const BEGINNING: usize = 10;
 
@@ -69,6 +71,8 @@ pub enum Cause {
     OtherVectors,
     /// Most rows are right and some nearer ones are missing.
     Approximate,
+    /// Nearly all lists are right, and nothing explains the few others.
+    FewLists,
     /// None of these.
     Unknown,
 }
@@ -82,8 +86,10 @@ impl Job<'_> {
             return Ok(None);
         }
         let cheap = [by_order(tried), self.shift(tried), self.larger_base(tried), self.other_queries(tried)];
-        if let Some(found) = cheap.into_iter().flatten().next() {
-            return Ok(Some(found));
+        let few = wrong_share(lists) <= FEW;
+        let cheap = cheap.into_iter().flatten().find(|found| !(few && found.0 == Cause::Unsorted));
+        if cheap.is_some() {
+            return Ok(cheap);
         }
         if let Some(found) = self.left_out(tried)? {
             return Ok(Some(found));
@@ -281,6 +287,12 @@ impl Job<'_> {
             Cause::Unknown
         }
     }
+}
+
+/// Share of lists that are wrong.
+fn wrong_share(lists: &[List]) -> f64 {
+    let wrong = lists.iter().filter(|l| l.standing == Standing::Different).count();
+    wrong as f64 / lists.len().max(1) as f64
 }
 
 /// The right rows in a wrong order.

@@ -46,7 +46,8 @@ pub(super) fn message(audit: &TruthAudit) -> String {
 
 /// The explanation, with what to do.
 fn why(cause: Cause, audit: &TruthAudit) -> String {
-    let share = audit.agreement.unwrap_or(0.0);
+    // Rounded down: less than all is never shown as 100.
+    let percent = (audit.agreement.unwrap_or(0.0) * 1e4).floor() / 100.0;
     let text = match cause {
         Cause::FarthestFirst => "the right rows stand the farthest first; reverse each list".to_owned(),
         Cause::ByRow => {
@@ -85,16 +86,16 @@ fn why(cause: Cause, audit: &TruthAudit) -> String {
         Cause::TooShort => "its lists end too soon, though more rows qualify".to_owned(),
         Cause::Repeated => "rows stand in it twice".to_owned(),
         Cause::OtherVectors => format!(
-            "{:.2} % of its neighbours are right, hardly more than by chance, under every metric; it is of other vectors; recompute it (annvil truth)",
-            100.0 * share
+            "{percent:.2} % of its neighbours are right, hardly more than by chance, under every metric; it is of other vectors; recompute it (annvil truth)"
         ),
         Cause::Approximate => format!(
-            "{:.2} % of its neighbours are right and nearer ones are missing, as in the answers of an approximate search or of rounded vectors; recompute it (annvil truth)",
-            100.0 * share
+            "{percent:.2} % of its neighbours are right and nearer ones are missing, as in the answers of an approximate search or of rounded vectors; recompute it (annvil truth)"
         ),
+        Cause::FewLists => {
+            "all others are right: these few were changed, are damaged, or were computed with less precision; recompute it (annvil truth)".to_owned()
+        }
         Cause::Unknown => format!(
-            "{:.2} % of its neighbours are right, and no rule that is known here explains the others; recompute it (annvil truth)",
-            100.0 * share
+            "{percent:.2} % of its neighbours are right, and no rule that is known here explains the others; recompute it (annvil truth)"
         ),
     };
     match audit.explained {
