@@ -34,6 +34,8 @@ pub struct Options<'a> {
     /// The instruction set; none for the best there is. For tests and benchmarks: a level that the
     /// machine lacks is replaced by the best.
     pub level: Option<Level>,
+    /// Bytes of working memory, beside the base and the lists found; none for what is fastest.
+    pub memory: Option<u64>,
 }
 
 /// The rows among which neighbours are sought.
@@ -298,7 +300,8 @@ impl Job<'_> {
             .flat_map_iter(|queries| (0..parts).map(|part| self.state(queries, part, count)))
             .collect();
         let row_bytes = (self.base.dim() * 4).max(1);
-        let step = (BLOCK_BYTES / row_bytes).clamp(SCREEN_ROWS * parts, 1 << 16);
+        let bytes = self.options.memory.map_or(BLOCK_BYTES, |memory| BLOCK_BYTES.min((memory / 8) as usize));
+        let step = (bytes / row_bytes).clamp(SCREEN_ROWS * parts, 1 << 16);
         let mut buffer = Buffer::default();
         let mut qualifying = 0;
         loop {
