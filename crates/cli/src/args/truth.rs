@@ -1,7 +1,7 @@
 //! `annvil truth`.
 
 use super::{OpenArgs, PathBuf};
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum, builder::ArgPredicate};
 use std::{str::FromStr, time::Duration};
 
 /// `annvil truth`.
@@ -14,8 +14,8 @@ pub(crate) struct TruthArgs {
     /// File or directory, or `builtin` (a file named merge is ./merge)
     #[arg(value_name = "DATASET", required = true)]
     pub(crate) dataset: Option<String>,
-    /// Neighbours of each query
-    #[arg(long, default_value_t = 100)]
+    /// Neighbours of each query; with --check as many as the file has
+    #[arg(long, default_value_t = 100, default_value_if("check", ArgPredicate::IsPresent, "1000000"))]
     pub(crate) k: usize,
     /// Only rows that pass, such as "cat10 = {q} AND num < 100000"; may be repeated: all are searched in
     /// one scan
@@ -37,12 +37,30 @@ pub(crate) struct TruthArgs {
     /// Only shard N of M, from 1/M to M/M; --out takes its part for `annvil truth merge`
     #[arg(long, value_name = "N/M", requires = "out", conflicts_with = "compare")]
     pub(crate) shard: Option<Shard>,
+    /// A truth to check.
+    #[command(flatten)]
+    pub(crate) checking: CheckFileArgs,
     /// How to search.
     #[command(flatten)]
     pub(crate) search: SearchArgs,
     /// What the file does not say.
     #[command(flatten)]
     pub(crate) open: OpenArgs,
+}
+
+/// A truth to check, ours or another tool's.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct CheckFileArgs {
+    /// Check this file of truth list by list, and say which rule orders its ties or what is wrong:
+    /// ivecs, ibin, bin, gt, npy, hdf5, parquet, json, or a file of Annvil's cache
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["out", "compare", "shard", "unfiltered"])]
+    pub(crate) check: Option<PathBuf>,
+    /// Queries that are computed again, 0 for all; all where that takes a minute or so, where none is given
+    #[arg(long, value_name = "N", requires = "check")]
+    pub(crate) sample: Option<usize>,
+    /// Only this case of a file with several filters
+    #[arg(long, value_name = "NAME", requires = "check")]
+    pub(crate) case: Option<String>,
 }
 
 /// How to search; the answer does not depend on it.

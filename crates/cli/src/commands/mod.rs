@@ -13,6 +13,7 @@ mod run;
 mod run_dry;
 mod source;
 mod truth;
+mod truth_check;
 mod truth_out;
 mod truth_shard;
 mod truth_text;

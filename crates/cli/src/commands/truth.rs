@@ -3,6 +3,7 @@
 
 use super::{
     source::{self, Setting},
+    truth_check,
     truth_out::{Out, TruthOf},
     truth_shard,
     truth_text::{compare, figures, known, text},
@@ -36,6 +37,9 @@ pub(crate) fn run(args: &TruthArgs, printer: &Printer) -> anyhow::Result<Outcome
         return truth_shard::merge(merge, printer);
     }
     let setting = search_setting(args)?;
+    if let Some(file) = &args.checking.check {
+        return truth_check::run(args, file, setting, printer);
+    }
     let Some(shard) = args.shard else { return whole(args, setting, printer) };
     truth_shard::run(args, shard, setting, printer)
 }
