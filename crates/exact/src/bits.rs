@@ -64,3 +64,46 @@ fn below(best: &TopK, ties: u32) -> Option<u32> {
     // Worst counts are whole numbers that came from u32.
     worst.is_finite().then(|| (worst as u32).saturating_add(ties))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use types::Element;
+
+    /// Rows of 12 bits (4 unused, set), so that nearly all counts are ties.
+    fn rows(count: usize, seed: u32) -> Vectors {
+        let byte = |i: u32| (i.wrapping_mul(2_654_435_761) >> 24) as u8;
+        let bytes = (0..2 * count as u32).map(|i| byte(i + seed) | if i % 2 == 1 { i as u8 & 15 } else { 0 });
+        Vectors::from_bytes(bytes.collect(), count, 12, Element::Bit).expect("12 bits in 2 bytes")
+    }
+
+    #[test]
+    fn rows_in_any_order_and_any_steps_give_the_same() {
+        let (base, queries) = (rows(1000, 0), rows(5, 77));
+        let plain = |query: usize, row: usize| -> u32 {
+            let used = [0xFF, 0xF0];
+            let pairs = base.row_bytes(row).iter().zip(queries.row_bytes(query)).zip(used);
+            pairs.map(|((x, q), used)| ((x ^ q) & used).count_ones()).sum()
+        };
+        let ascending: Vec<u32> = (0..1000).collect();
+        let strided: Vec<u32> = (0..16).flat_map(|start| (start..1000).step_by(16)).collect();
+        let descending: Vec<u32> = (0..1000).rev().collect();
+        for ids in [&ascending, &strided, &descending] {
+            for (step, level) in [1, 7, 8, 300, 1000].into_iter().zip(Level::available().into_iter().cycle())
+            {
+                let mut best = vec![TopK::new(20); 5];
+                let mut search = BitQueries::new(&queries, &[0, 1, 2, 3, 4]);
+                ids.chunks(step).for_each(|ids| search.scan(level, &base, ids, &mut best));
+                for (query, best) in best.iter_mut().enumerate() {
+                    let mut expected: Vec<(u32, u32)> =
+                        (0..1000).map(|row| (plain(query, row), row as u32)).collect();
+                    expected.sort_unstable();
+                    let mut found = Vec::new();
+                    best.drain_sorted(&mut found);
+                    let found: Vec<(u32, u32)> = found.iter().map(|s| (s.key as u32, s.row)).collect();
+                    assert_eq!(found, expected[..20], "query {query}, steps of {step}, {level:?}");
+                }
+            }
+        }
+    }
+}
