@@ -35,8 +35,8 @@ pub struct OpenOptions {
     pub vector_column: Option<String>,
     /// Name of the neighbours column in parquet.
     pub truth_column: Option<String>,
-    /// Where flat copies of what cannot be mapped, and hashes of large files, are kept. None: what
-    /// cannot be mapped is kept in memory.
+    /// Where flat copies of what cannot be mapped, and hashes of large files, are kept. None: a large
+    /// flat copy is a temporary file.
     pub cache_dir: Option<PathBuf>,
     /// Leave out rows that hold NaN or infinity instead of refusing the set; truth is then dropped.
     pub drop_bad_rows: bool,

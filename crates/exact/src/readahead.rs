@@ -20,7 +20,7 @@ const LARGEST_BLOCK: u64 = 256 << 20;
 /// The thread waits for the disk in steps of at most so many bytes; between two it can be stopped.
 const LARGEST_STEP: u64 = 8 << 20;
 /// Steps that the kernel is asked for ahead of the one that is waited for.
-const STEPS_AHEAD: usize = 3;
+const STEPS_AHEAD: usize = 6;
 /// How often a waiting caller looks whether it is to stop.
 const LOOK: Duration = Duration::from_millis(20);
 
