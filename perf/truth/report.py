@@ -149,10 +149,17 @@ def case_lines(case):
         ratio = f"**{f['ratio']:.2f}** ({f['ratio_min']:.2f} - {f['ratio_max']:.2f})" if "ratio" in f else ""
         whole = f"{f['whole_median_s']:.2f}" if "whole_median_s" in f else ""
         seconds = f"{f['median_s']:.3f} ({f['min_s']:.3f} - {f['max_s']:.3f})"
-        rows.append(f"| {name} | {SIDES[side]} | {seconds} | {ratio} | {f['gflops_equivalent']:.0f} | "
+        rows.append(f"| {name} | {SIDES[side]}{way(case['runs'][side])} | {seconds} | {ratio} | {f['gflops_equivalent']:.0f} | "
                     f"{f['share_of_peak']:.0%} | {whole} |")
         name = ""
     return rows
+
+
+def way(runs):
+    """How Annvil searched, where it says so."""
+    said = [runs[0].get(part) for part in ("method", "kernel")]
+    said = [str(part) for part in said if part]
+    return f" ({', '.join(said)})" if said else ""
 
 
 def id_lines(whole):
@@ -193,6 +200,8 @@ def note_lines(whole):
     crowded = [case["name"] for case in measured if case["busy"]]
     if crowded:
         notes.append(f"- The machine was busy with something else during {', '.join(crowded)}: do not quote these.")
+    if max(p["cpu_share"] for p in whole["machine"]["peak"].values()) < BUSY:
+        notes.append("- The machine was busy while its peak was measured: the shares of the peak are too high.")
     if any(run.get("clock") == "call" for case in measured for run in case["runs"].get("annvil", [])):
         notes.append("- This binary does not give the time of the search alone: Annvil's seconds hold reading and hashing too.")
     missing = [goal["case"] for goal in whole["goals"] if goal["reached"] is None and goal["over"] == "f32"]

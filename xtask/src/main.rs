@@ -3,10 +3,12 @@
 //! What is here: the list of checks, in order, and what each needs. What is not: anything that ships.
 
 mod architecture;
+mod arm;
 mod fixtures;
 mod foreign_paths;
 mod leaks;
 mod links;
+mod sanitize;
 mod sizes;
 mod steps;
 mod test_output;
@@ -20,6 +22,9 @@ const HELP: &str = "\
 cargo xtask test [--quick]   every check; --quick makes no fixtures and no documentation
 cargo xtask architecture     the edges between the crates against the table in ARCHITECTURE.md
 cargo xtask fixtures         only makes the files that tests read (target/fixtures/fx)
+cargo xtask arm              tests of the kernels and the exact search for 64-bit Arm, under qemu-user
+cargo xtask sanitize         tests of unsafe code under Miri and the address sanitizer
+                             both: not part of CI; with --kernel the kernels only
 cargo xtask help             this text
 
 With CI=true a check that cannot run is a failure; otherwise it is named as skipped.
@@ -54,6 +59,10 @@ fn run() -> Result<bool> {
             steps.run("fixtures", || fixtures::prepare(&root));
             Ok(steps.finish(None))
         }
+        ["arm"] => Ok(arm::run(&root, ci(), false)),
+        ["arm", "--kernel"] => Ok(arm::run(&root, ci(), true)),
+        ["sanitize"] => Ok(sanitize::run(&root, ci(), false)),
+        ["sanitize", "--kernel"] => Ok(sanitize::run(&root, ci(), true)),
         [] | ["help" | "--help" | "-h"] => {
             say(HELP.trim_end());
             Ok(true)
@@ -68,10 +77,14 @@ fn root() -> Result<PathBuf> {
     Ok(here.parent().context("xtask has no folder above it")?.to_path_buf())
 }
 
+/// Whether a check that cannot run fails.
+fn ci() -> bool {
+    std::env::var("CI").is_ok_and(|value| value == "true" || value == "1")
+}
+
 /// All checks. Each runs even where one before it failed, so that one call shows all faults.
 fn test(root: &Path, quick: bool) -> Result<bool> {
-    let ci = std::env::var("CI").is_ok_and(|value| value == "true" || value == "1");
-    let mut steps = Steps::new(ci);
+    let mut steps = Steps::new(ci());
     steps.run("format", || Step::command(cargo(root).args(["fmt", "--all", "--check"])));
     steps.run("architecture", || Step::faults(architecture::check(root)));
     steps.run("leaks", || leaks::check(root));

@@ -32,7 +32,7 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Dataset, DatasetError>
     // Line i of a metadata file belongs to row i of the whole set, so the limit comes after it.
     let limit = options.limit.filter(|_| options.columns.is_none()).unwrap_or(usize::MAX);
     let what = format!("csv {:?} {:?} {limit}", options.id_column, options.vector_column);
-    let mut sink = Sink::new(options.cache_dir.as_deref(), &flat::key(&[path], &what)?);
+    let mut sink = Sink::new(options.cache_dir.as_deref(), &flat::key(&[path], &what)?, None);
     let mut columns: Vec<(usize, Vec<Option<String>>)> =
         plan.metadata.iter().map(|c| (*c, Vec::new())).collect();
     let mut ids: Vec<String> = Vec::new();

@@ -2,19 +2,24 @@
 //!
 //! A reader streams rows into a [`Sink`]. Small results stay in memory; larger ones go to a file in
 //! the cache directory, which is mapped, and found again by the next run under a key of everything
-//! that determines it. What is not here: any foreign format.
+//! that determines it. Without a cache directory it is a file in the directory for temporary files,
+//! which goes with the last who uses it. So a set of any size takes little memory. What is not here:
+//! any foreign format.
 
 use crate::{DatasetError, mapping::Mapped};
 use std::{
     fs::{self, File},
-    io::{BufWriter, Seek, SeekFrom, Write},
+    io::{self, BufWriter, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::UNIX_EPOCH,
 };
 use types::{ByteStore, Element, Vectors};
 
-/// Above this a copy goes to the cache directory, where there is one.
+/// Above this a copy goes to a file.
 const IN_MEMORY_BYTES: usize = 64 << 20;
 
 /// Layout of a flat file: magic, rows, dim, element, bytes of notices, padding up to
@@ -84,7 +89,11 @@ pub(crate) struct Sink {
     memory: Vec<u8>,
     written: u64,
     limit: usize,
-    target: Option<(PathBuf, String)>,
+    /// What all rows will take; none where only the end of the file tells.
+    expected: Option<u64>,
+    cache_dir: Option<PathBuf>,
+    temp_dir: PathBuf,
+    key: String,
     spill: Option<Spill>,
 }
 
@@ -93,19 +102,54 @@ struct Spill {
     part: PathBuf,
 }
 
+impl Spill {
+    /// A new file of this process in `dir`.
+    fn create(dir: &Path, key: &str) -> Result<Spill, DatasetError> {
+        static SPILLS: AtomicU64 = AtomicU64::new(0);
+        let number = SPILLS.fetch_add(1, Ordering::Relaxed);
+        fs::create_dir_all(dir).map_err(DatasetError::io("create", dir))?;
+        let part = dir.join(format!("annvil-{key}.{}.{number}.part", std::process::id()));
+        let file = File::options().read(true).write(true).create_new(true).open(&part);
+        let file = file.map_err(DatasetError::io("create", &part))?;
+        Ok(Spill { file: BufWriter::with_capacity(1 << 20, file), part })
+    }
+
+    /// Ends the file, and gives it the name under which it is to be found again.
+    fn close(&mut self, header: &[u8], text: &[u8], target: Option<&Path>) -> io::Result<()> {
+        self.file.write_all(text)?;
+        self.file.flush()?;
+        self.file.seek(SeekFrom::Start(0))?;
+        self.file.write_all(header)?;
+        self.file.flush()?;
+        // Also where nobody looks for it after a crash: memory is given back only of pages that are
+        // on the disk.
+        self.file.get_ref().sync_all()?;
+        target.map_or(Ok(()), |target| fs::rename(&self.part, target))
+    }
+}
+
 impl Drop for Spill {
     fn drop(&mut self) {
-        // After a rename there is nothing under this name; after an error there is half a file.
+        // After a rename there is nothing under this name; after an error there is half a file. A
+        // temporary file loses its name here and lives on as long as it is mapped.
         let _gone = fs::remove_file(&self.part);
     }
 }
 
 impl Sink {
-    /// A sink whose large results go to `cache_dir` under `key`; without a directory everything
-    /// stays in memory.
-    pub(crate) fn new(cache_dir: Option<&Path>, key: &str) -> Self {
-        let target = cache_dir.map(|dir| (dir.to_owned(), key.to_owned()));
-        Sink { memory: Vec::new(), written: 0, limit: IN_MEMORY_BYTES, target, spill: None }
+    /// A sink whose large results go to `cache_dir` under `key`, without one to a temporary file.
+    /// `expected` bytes are named where there is no room for them.
+    pub(crate) fn new(cache_dir: Option<&Path>, key: &str, expected: Option<u64>) -> Self {
+        Sink {
+            memory: Vec::new(),
+            written: 0,
+            limit: IN_MEMORY_BYTES,
+            expected,
+            cache_dir: cache_dir.map(Path::to_owned),
+            temp_dir: std::env::temp_dir(),
+            key: key.to_owned(),
+            spill: None,
+        }
     }
 
     #[cfg(test)]
@@ -118,29 +162,42 @@ impl Sink {
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), DatasetError> {
         self.written += bytes.len() as u64;
         if let Some(spill) = &mut self.spill {
-            return spill.file.write_all(bytes).map_err(DatasetError::io("write", &spill.part));
+            let written = spill.file.write_all(bytes);
+            return written.map_err(|e| self.failed(e));
         }
         self.memory.extend_from_slice(bytes);
-        if self.memory.len() > self.limit
-            && let Some((dir, key)) = &self.target
-        {
-            fs::create_dir_all(dir).map_err(DatasetError::io("create", dir))?;
-            let part = dir.join(format!("{key}.{}.part", std::process::id()));
-            let file = File::create(&part).map_err(DatasetError::io("create", &part))?;
-            let mut spill = Spill { file: BufWriter::with_capacity(1 << 20, file), part };
+        if self.memory.len() > self.limit {
+            let dir = self.cache_dir.as_ref().unwrap_or(&self.temp_dir);
+            let spill = self.spill.insert(Spill::create(dir, &self.key)?);
             let written = spill.file.write_all(&[0; HEADER_BYTES]);
-            written
-                .and_then(|()| spill.file.write_all(&self.memory))
-                .map_err(DatasetError::io("write", &spill.part))?;
+            written.and_then(|()| spill.file.write_all(&self.memory)).map_err(|e| self.failed(e))?;
             self.memory = Vec::new();
-            self.spill = Some(spill);
         }
         Ok(())
     }
 
+    /// The error of a write to the copy.
+    fn failed(&self, error: io::Error) -> DatasetError {
+        let part = self.spill.as_ref().map_or(self.temp_dir.as_path(), |spill| &spill.part);
+        let full = matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
+        if !full {
+            return DatasetError::io("write", part)(error);
+        }
+        let size = match self.expected {
+            Some(bytes) => format!("{bytes} bytes"),
+            None => format!("more than {} bytes", self.written),
+        };
+        let how = match self.cache_dir {
+            Some(_) => "make room there or name another place with --cache-dir",
+            None => "make room there, name another place with --cache-dir, or set TMPDIR",
+        };
+        let reason = format!("{error}; the flat copy of the vectors takes {size}, {how}");
+        DatasetError::io("write", part)(io::Error::new(error.kind(), reason))
+    }
+
     /// The rows written, `dim` wide; `source` names the file in an error.
     pub(crate) fn finish(
-        self,
+        mut self,
         source: &Path,
         dim: usize,
         element: Element,
@@ -152,7 +209,7 @@ impl Sink {
             row => usize::try_from(self.written / row as u64)
                 .map_err(|_large| DatasetError::invalid(source, "more rows than this machine can address"))?,
         };
-        let (Some(mut spill), Some((dir, key))) = (self.spill, &self.target) else {
+        let Some(spill) = &mut self.spill else {
             let vectors = Vectors::from_bytes(self.memory, rows, dim, element)
                 .map_err(|e| DatasetError::invalid(source, e.to_string()))?;
             return Ok(Flat { vectors, notices });
@@ -164,20 +221,12 @@ impl Sink {
         for number in [rows, dim, place, text.len()] {
             header.extend_from_slice(&(number as u64).to_le_bytes());
         }
-        let target = flat_path(dir, key);
-        let close = |spill: &mut Spill| -> std::io::Result<()> {
-            spill.file.write_all(text.as_bytes())?;
-            spill.file.flush()?;
-            spill.file.seek(SeekFrom::Start(0))?;
-            spill.file.write_all(&header)?;
-            spill.file.flush()?;
-            spill.file.get_ref().sync_all()?;
-            fs::rename(&spill.part, &target)
-        };
-        close(&mut spill).map_err(DatasetError::io("write", &spill.part))?;
-        let store: Arc<Mapped> = Mapped::open(&target)?;
+        let target = self.cache_dir.as_ref().map(|dir| flat_path(dir, &self.key));
+        let path = target.clone().unwrap_or_else(|| spill.part.clone());
+        spill.close(&header, text.as_bytes(), target.as_deref()).map_err(|e| self.failed(e))?;
+        let store: Arc<Mapped> = Mapped::open(&path)?;
         let vectors = Vectors::view(store, HEADER_BYTES, row, rows, dim, element)
-            .map_err(|e| DatasetError::invalid(&target, e.to_string()))?;
+            .map_err(|e| DatasetError::invalid(&path, e.to_string()))?;
         Ok(Flat { vectors, notices })
     }
 }
@@ -192,7 +241,7 @@ mod tests {
         let source = dir.path().join("source");
         fs::write(&source, "x").unwrap();
         let key = key(&[&source], "base").unwrap();
-        let mut sink = Sink::new(Some(dir.path()), &key).spill_above(10);
+        let mut sink = Sink::new(Some(dir.path()), &key, None).spill_above(10);
         for row in 0..100_u8 {
             sink.write(&[row, 1, 2]).unwrap();
         }
@@ -206,6 +255,34 @@ mod tests {
         let whole = fs::read(&flat).unwrap();
         fs::write(&flat, &whole[..whole.len() - 1]).unwrap();
         assert!(cached(Some(dir.path()), &key).is_none());
+    }
+
+    #[test]
+    fn without_a_cache_a_large_copy_is_a_mapped_file_that_leaves_no_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut sink = Sink::new(None, "key", None).spill_above(10);
+        sink.temp_dir = dir.path().join("temp");
+        for row in 0..100_u8 {
+            sink.write(&[row, 1, 2]).unwrap();
+        }
+        assert_eq!(fs::read_dir(dir.path().join("temp")).unwrap().count(), 1);
+        let made = sink.finish(Path::new("source"), 3, Element::U8, Vec::new()).unwrap();
+        assert_eq!(fs::read_dir(dir.path().join("temp")).unwrap().count(), 0);
+        assert!(made.vectors.is_mapped());
+        assert_eq!((made.vectors.rows(), made.vectors.row_bytes(99)), (100, &[99, 1, 2][..]));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_full_disk_is_named_with_the_size_that_is_needed() {
+        let mut sink = Sink::new(Some(Path::new("/nowhere")), "key", Some(123_456)).spill_above(10);
+        // Every write to this device fails as on a full disk.
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        sink.spill = Some(Spill { file: BufWriter::with_capacity(1, full), part: "/nowhere/part".into() });
+        let error = sink.write(&[1, 2, 3]).unwrap_err().to_string();
+        for word in ["/nowhere/part", "123456 bytes", "--cache-dir", "No space"] {
+            assert!(error.contains(word), "{error}");
+        }
     }
 
     #[test]

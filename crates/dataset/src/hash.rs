@@ -163,7 +163,7 @@ fn digest(chunk: &Vectors) -> [u8; 32] {
 }
 
 /// The hash of base and query columns; none where there are none.
-fn of_columns(base: Option<&Columns>, queries: Option<&Columns>) -> Option<String> {
+pub fn of_columns(base: Option<&Columns>, queries: Option<&Columns>) -> Option<String> {
     if base.is_none() && queries.is_none() {
         return None;
     }

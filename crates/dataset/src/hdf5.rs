@@ -187,9 +187,9 @@ impl<'a> Hdf5<'a> {
         let array = Array { path: self.path, part, rows: read, dim, stored, big };
         let mut flat = self.place(&array, rows, options)?;
         if let Some(bits) = packed_bits.filter(|bits| bits.div_ceil(8) == dim && *bits > dim)
-            && let (Element::U8, Some(bytes)) = (flat.vectors.element(), flat.vectors.contiguous_bytes())
+            && flat.vectors.element() == Element::U8
         {
-            let packed = Vectors::from_bytes(bytes.to_vec(), read, bits, Element::Bit);
+            let packed = flat.vectors.read_as(bits, Element::Bit);
             flat.vectors = packed.map_err(|e| self.invalid(e.to_string()))?;
             flat.notices.push(format!("{part}: uint8 is read as {bits} packed bits a row"));
         }

@@ -36,6 +36,7 @@ mod scan;
 mod table;
 mod texmex;
 mod tidy;
+mod truth_file;
 pub mod validate;
 pub mod write;
 
@@ -44,3 +45,4 @@ pub use error::DatasetError;
 pub use hash::{HASH_CHUNK_ROWS, chunk_digests, hash_of_chunks};
 pub use model::{Dataset, FilteredTruth, Hashes};
 pub use open::{OpenOptions, open};
+pub use truth_file::{TruthFile, read_truth};

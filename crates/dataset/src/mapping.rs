@@ -13,10 +13,14 @@ use types::ByteStore;
 /// A smallest page; where pages are larger, some are named twice, which costs nothing.
 const PAGE: usize = 4096;
 
-/// Linux reads no more ahead for one request than the read-ahead of the device, whose usual setting
-/// this is; the rest of a longer request is dropped in silence.
+/// The usual read-ahead of a device. Linux reads no more than that for one request, and drops the
+/// rest of a longer one in silence.
 #[cfg(unix)]
 const ASK_BYTES: usize = 128 << 10;
+
+/// Longer requests gain nothing.
+#[cfg(target_os = "linux")]
+const MOST_ASK_BYTES: usize = 8 << 20;
 
 /// A whole file, read-only.
 pub(crate) struct Mapped {
@@ -25,6 +29,9 @@ pub(crate) struct Mapped {
     /// Kept open for hints about the cache of the kernel, which go by file.
     #[cfg(target_os = "linux")]
     file: File,
+    /// Bytes to ask for at a time, once known.
+    #[cfg(target_os = "linux")]
+    ask_bytes: std::sync::OnceLock<usize>,
 }
 
 impl Mapped {
@@ -54,7 +61,20 @@ impl Mapped {
             map,
             #[cfg(target_os = "linux")]
             file,
+            #[cfg(target_os = "linux")]
+            ask_bytes: std::sync::OnceLock::new(),
         }))
+    }
+
+    /// The longest request that is taken whole: a disk that counts requests is fastest so.
+    #[cfg(target_os = "linux")]
+    fn ask_bytes(&self) -> usize {
+        *self.ask_bytes.get_or_init(|| read_ahead_bytes(&self.file).unwrap_or(ASK_BYTES))
+    }
+
+    #[cfg(all(unix, not(target_os = "linux")))]
+    fn ask_bytes(&self) -> usize {
+        ASK_BYTES
     }
 
     /// The pages that `range` touches, as far as the file goes: from the start of the first to the
@@ -65,6 +85,20 @@ impl Mapped {
         let start = range.start / PAGE * PAGE;
         (range.start < range.end && start < end).then_some(start..end)
     }
+}
+
+/// The read-ahead of the device that `file` lies on, in whole pages; none where it is not told or so
+/// little that reading ahead was turned off.
+#[cfg(target_os = "linux")]
+fn read_ahead_bytes(file: &File) -> Option<usize> {
+    use std::os::unix::fs::MetadataExt;
+    let device = file.metadata().ok()?.dev();
+    let device = format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
+    // A partition has the setting of its disk, the folder above.
+    let places = ["/sys/class/bdi/{}/read_ahead_kb", "/sys/dev/block/{}/../queue/read_ahead_kb"];
+    let text = places.iter().find_map(|place| std::fs::read_to_string(place.replace("{}", &device)).ok())?;
+    let bytes = text.trim().parse::<usize>().ok()?.checked_mul(1024)? / PAGE * PAGE;
+    (bytes >= PAGE).then_some(bytes.min(MOST_ASK_BYTES))
 }
 
 impl ByteStore for Mapped {
@@ -79,8 +113,9 @@ impl ByteStore for Mapped {
     #[cfg(unix)]
     fn will_need(&self, range: Range<usize>) {
         let (Some(map), Some(pages)) = (&self.map, self.pages(range)) else { return };
-        for start in pages.clone().step_by(ASK_BYTES) {
-            let bytes = ASK_BYTES.min(pages.end - start);
+        let ask = self.ask_bytes();
+        for start in pages.clone().step_by(ask) {
+            let bytes = ask.min(pages.end - start);
             if map.advise_range(memmap2::Advice::WillNeed, start, bytes).is_err() {
                 return;
             }
@@ -153,6 +188,14 @@ mod tests {
                 assert!(mapped.bytes().iter().enumerate().all(|(i, b)| *b == (i % 251) as u8));
             }
         }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn requests_are_whole_pages_and_neither_none_nor_huge() {
+        let (_dir, mapped) = file(PAGE);
+        let ask = mapped.ask_bytes();
+        assert!(ask.is_multiple_of(PAGE) && (PAGE..=MOST_ASK_BYTES).contains(&ask), "{ask}");
     }
 
     /// KiB of pages of files that this process has in memory at the mapping of `mapped`.

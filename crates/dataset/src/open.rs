@@ -7,12 +7,10 @@
 use crate::{
     Dataset, DatasetError, bigann, csv, directory, flat,
     format::{self, Format},
-    hash, hdf5,
-    neighbours::Against,
-    npy, parquet, texmex, tidy,
+    hash, hdf5, npy, parquet, texmex, tidy, truth_file,
 };
 use std::path::{Path, PathBuf};
-use types::{Columns, Ids, Metric, Truth, Vectors};
+use types::{Columns, Ids, Metric, Vectors};
 
 /// What a caller may say beside the path. All fields may stay empty.
 #[derive(Clone, Debug, Default)]
@@ -21,7 +19,8 @@ pub struct OpenOptions {
     pub metric: Option<Metric>,
     /// A file with the query vectors, in any vector format.
     pub queries: Option<PathBuf>,
-    /// A file with the true neighbours: ivecs, ibin/bin/gt (big-ann), npy, hdf5 or parquet.
+    /// A file with the true neighbours: ivecs, ibin/bin/gt (big-ann), npy, hdf5, parquet or Annvil's
+    /// JSON.
     pub truth: Option<PathBuf>,
     /// A parquet or CSV file with metadata: row i belongs to base row i.
     pub columns: Option<PathBuf>,
@@ -36,8 +35,8 @@ pub struct OpenOptions {
     pub vector_column: Option<String>,
     /// Name of the neighbours column in parquet.
     pub truth_column: Option<String>,
-    /// Where flat copies of what cannot be mapped, and hashes of large files, are kept. None: what
-    /// cannot be mapped is kept in memory.
+    /// Where flat copies of what cannot be mapped, and hashes of large files, are kept. None: a large
+    /// flat copy is a temporary file.
     pub cache_dir: Option<PathBuf>,
     /// Leave out rows that hold NaN or infinity instead of refusing the set; truth is then dropped.
     pub drop_bad_rows: bool,
@@ -222,39 +221,10 @@ fn set_truth(
     query_ids: Option<&Ids>,
     options: &OpenOptions,
 ) -> Result<(), DatasetError> {
-    if dataset.queries.rows() == 0 {
-        let reason = "truth without queries; name the file of the queries too";
-        return Err(DatasetError::invalid(path, reason));
-    }
-    let against = Against { base_rows: dataset.base.rows(), queries: dataset.queries.rows() };
-    let format = format::recognise(path)?;
-    let truth: Truth = match format {
-        Format::Texmex(texmex::Kind::I) => texmex::truth(path, against)?,
-        Format::KnnTruth => bigann::truth(path, against)?,
-        Format::BigAnn(stored) if stored == bigann::IBIN => bigann::truth(path, against)?,
-        Format::Npy => npy::truth(path, against)?,
-        Format::Hdf5 => hdf5::truth(path, against, &dataset.base, &mut dataset.notices)?,
-        Format::Parquet => {
-            let by = parquet::Against {
-                ids: &dataset.ids,
-                query_ids,
-                queries: dataset.queries.rows(),
-                columns: dataset.columns.as_ref(),
-            };
-            let found = parquet::read_truth(path, options, &by)?;
-            dataset.notices.extend(found.notices);
-            dataset.filtered.extend(found.filtered);
-            match found.truth {
-                Some(truth) => truth,
-                None => return Ok(()),
-            }
-        }
-        Format::Texmex(_) | Format::BigAnn(_) | Format::Csv | Format::Directory => {
-            let reason = "truth is read from ivecs, ibin, bin, gt, npy, hdf5 and parquet files";
-            return Err(DatasetError::invalid(path, reason));
-        }
-    };
-    dataset.truth = Some(truth);
+    let found = truth_file::read(path, dataset, query_ids, options, dataset.base.rows())?;
+    dataset.notices.extend(found.notices);
+    dataset.filtered.extend(found.filtered);
+    dataset.truth = found.truth.or(dataset.truth.take());
     Ok(())
 }
 

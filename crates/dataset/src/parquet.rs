@@ -182,7 +182,10 @@ fn read_flat(parts: &[(&Table, u64)], options: &OpenOptions) -> Result<Flat, Dat
     if let Some(flat) = flat::cached(options.cache_dir.as_deref(), &key) {
         return Ok(flat);
     }
-    let mut sink = Sink::new(options.cache_dir.as_deref(), &key);
+    let (first, _) = parts.first().ok_or_else(|| DatasetError::Usage("no file to read".to_owned()))?;
+    let plan = vectors::plan(first, vectors::find(first, options.vector_column.as_deref())?)?;
+    let bytes = rows.saturating_mul(plan.element.row_bytes(plan.dim) as u64);
+    let mut sink = Sink::new(options.cache_dir.as_deref(), &key, Some(bytes));
     let mut common: Option<(vectors::Plan, &Table)> = None;
     let (mut converted, mut rounded) = (None, 0_u64);
     for (table, rows) in parts {

@@ -94,7 +94,8 @@ impl Array<'_> {
             return Ok(known);
         }
         let mut converter = Converter::new(self.stored, self.big, self.dim);
-        let mut sink = Sink::new(cache_dir, &key);
+        let bytes = self.stored.element().row_bytes(self.dim) as u64 * self.rows as u64;
+        let mut sink = Sink::new(cache_dir, &key, Some(bytes));
         let step = self.block_rows(granule);
         let mut out = Vec::new();
         for start in (0..self.rows).step_by(step) {

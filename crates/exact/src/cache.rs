@@ -93,6 +93,14 @@ impl TruthCache {
         self.directory.join(format!("{}.truth", key.digest()))
     }
 
+    /// The truth in a file of a cache, whole; none where the file is damaged or none of these.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    pub fn read(path: &Path) -> std::io::Result<Option<Truth>> {
+        Ok(decode(&std::fs::read(path)?))
+    }
+
     /// The truth of `key` at depth `k`, where one at least as deep is kept whole.
     pub fn load(&self, key: &TruthKey, k: usize) -> Option<Truth> {
         let bytes = std::fs::read(self.path(key)).ok()?;

@@ -109,6 +109,27 @@ pub enum ExactError {
         /// Why not.
         source: std::io::Error,
     },
+    /// A part file cannot be read or written.
+    #[error("cannot {action} {path}: {source}", path = path.display())]
+    PartIo {
+        /// "read", "write".
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// A part file that must not be used.
+    #[error("{path}: {reason}", path = path.display())]
+    Part {
+        /// The file.
+        path: PathBuf,
+        /// Why not, and what to do.
+        reason: String,
+    },
+    /// Parts that make no whole.
+    #[error("{0}")]
+    Parts(String),
 }
 
 impl ExactError {

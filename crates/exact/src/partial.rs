@@ -32,6 +32,16 @@ impl Partial {
         Partial { rows: start..start, cases: vec![case; cases] }
     }
 
+    /// What was found in `rows`: for each case and query the best rows, ascending, and how many
+    /// qualify.
+    pub(crate) fn of_lists(rows: Range<usize>, cases: Vec<Vec<(Vec<Scored>, u64)>>) -> Partial {
+        let case = |lists: Vec<(Vec<Scored>, u64)>| {
+            let (lists, matching) = lists.into_iter().unzip();
+            PartialCase { lists, matching }
+        };
+        Partial { rows, cases: cases.into_iter().map(case).collect() }
+    }
+
     /// The rows searched.
     pub fn rows(&self) -> Range<usize> {
         self.rows.clone()

@@ -52,6 +52,8 @@ pub(crate) struct Scan<'a> {
     /// The rows of each case (none for all), from the fewest to the most.
     pub(crate) cases: &'a [Option<&'a RowSet>],
     pub(crate) frame: &'a Frame,
+    /// Bytes that the rows of a block may take at most.
+    pub(crate) block_bytes: usize,
     pub(crate) method: Method,
     /// Told the pairs done; answers whether to stop.
     pub(crate) watch: &'a (dyn Fn(u64) -> bool + Sync),
@@ -188,7 +190,7 @@ impl Scan<'_> {
         let mut matching = vec![0; self.cases.len()];
         let (mut buffer, mut integers) = (Buffer::default(), IntBlock::default());
         let row_bytes = (self.base.dim() * 4).max(1);
-        let step = (BLOCK_BYTES / row_bytes).clamp(SCREEN_ROWS * parts, 1 << 16);
+        let step = (BLOCK_BYTES.min(self.block_bytes) / row_bytes).clamp(SCREEN_ROWS * parts, 1 << 16);
         loop {
             let chunk = source.take(step);
             if chunk.is_empty() {

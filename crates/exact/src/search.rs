@@ -37,6 +37,8 @@ pub struct Options<'a> {
     pub level: Option<Level>,
     /// How pairs are screened. For tests and benchmarks: the answer does not depend on it.
     pub method: Method,
+    /// Bytes of working memory, beside the base and the lists found; none for what is fastest.
+    pub memory: Option<u64>,
     /// Whether cases share a scan. For tests and benchmarks: the answer does not depend on it.
     pub sharing: Sharing,
 }
@@ -266,6 +268,7 @@ impl<'a> Search<'a> {
             asked: &planned.queries,
             cases: &planned.rows,
             frame,
+            block_bytes: self.options.memory.map_or(usize::MAX, |memory| (memory / 8) as usize),
             method,
             watch: &watch,
         };

@@ -37,6 +37,8 @@ mod product;
 mod product_tests;
 mod quantise;
 mod screen;
+#[cfg(test)]
+mod screen_tests;
 
 pub use bits::{BitCounts, BitTile, screen_bits};
 pub use exact64::{dot64, hamming, l2_squared64, norm_squared64};

@@ -12,7 +12,9 @@ use std::{
     sync::Arc,
     sync::atomic::AtomicBool,
 };
-use types::{Filter, FilterTemplate, Filters, Metric, Truth};
+use types::{Filters, Metric, Truth};
+
+pub use crate::filters::filters_of;
 
 /// The name of the built-in set.
 pub const BUILTIN: &str = "builtin";
@@ -256,46 +258,4 @@ fn filtered_case(
         truth_hash: truth.as_ref().map(dataset::hash::truth),
         truth: truth.map(Arc::new),
     })
-}
-
-/// The filter of each query from its text: `{q}` takes the query's own value; other placeholders
-/// take what the data set's filtered truth of that name or text says.
-///
-/// # Errors
-/// Where the text is no filter or does not fit the columns.
-pub fn filters_of(dataset: &Dataset, name: &str, text: &str) -> Result<Filters, RunnerError> {
-    let fault = |e: types::FilterError| RunnerError::Refused(e.to_string());
-    let Some(columns) = &dataset.columns else {
-        return Err(RunnerError::Refused(format!(
-            "{}: filter {text}, but it has no columns; give a file of them with --columns",
-            dataset.name
-        )));
-    };
-    let template = FilterTemplate::parse(text).map_err(fault)?;
-    let known =
-        |f: &&dataset::FilteredTruth| f.name == name || f.filter.as_ref().is_some_and(|t| t.text() == text);
-    let filters = if !template.per_query() {
-        Filters::Same(Arc::new(
-            template.fill(&mut |_, _| unreachable!("it has no placeholder")).map_err(fault)?,
-        ))
-    } else if let Some(known) = dataset.filtered.iter().find(known) {
-        known.filters(columns, dataset.query_columns.as_ref()).map_err(fault)?
-    } else {
-        let query_columns = dataset.query_columns.as_ref().ok_or_else(|| {
-            RunnerError::Refused(format!("filter {text} needs the queries' own values; give --query-columns"))
-        })?;
-        let mut shared: std::collections::HashMap<String, Arc<Filter>> = std::collections::HashMap::new();
-        let mut list = Vec::with_capacity(dataset.queries.rows());
-        for query in 0..dataset.queries.rows() {
-            let filter = template.for_query(query_columns, query).map_err(fault)?;
-            list.push(shared.entry(filter.to_string()).or_insert_with(|| Arc::new(filter)).clone());
-        }
-        Filters::PerQuery(list)
-    };
-    for (filter, _) in filters.groups(dataset.queries.rows()) {
-        if let Some(filter) = filter {
-            filter.check(columns).map_err(fault)?;
-        }
-    }
-    Ok(filters)
 }

@@ -3,7 +3,7 @@
 //! A plan is data sets x engines x builds x clients x filters x efforts. `resolve` turns it, with
 //! the data sets and definitions at hand, into the list of points.
 
-use crate::RunnerError;
+use crate::{RunnerError, SourcePlan};
 use dataset::OpenOptions;
 use engine::Params;
 use serde::{Deserialize, Serialize};
@@ -68,36 +68,6 @@ pub struct Plan {
     /// Engines, in the order in which they are measured, one after the other.
     #[serde(rename = "engine")]
     pub engines: Vec<EnginePlan>,
-}
-
-/// What the files of a data set do not say about themselves.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct SourcePlan {
-    /// File with the queries.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub queries: Option<PathBuf>,
-    /// File with the true neighbours.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub truth: Option<PathBuf>,
-    /// File with metadata of the base rows.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub columns: Option<PathBuf>,
-    /// File with metadata of the query rows.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub query_columns: Option<PathBuf>,
-    /// Name of the id column.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub id_column: Option<String>,
-    /// Name of the vector column.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub vector_column: Option<String>,
-    /// Name of the column with true neighbours.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub truth_column: Option<String>,
-    /// Leave out rows with NaN or infinity, under cosine also rows that are all zero.
-    #[serde(skip_serializing_if = "is_default")]
-    pub drop_bad_rows: bool,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -288,20 +258,7 @@ impl Plan {
 
     /// What to tell `dataset::open`.
     pub fn open_options(&self, cache_dir: Option<PathBuf>) -> OpenOptions {
-        let source = self.source.clone();
-        OpenOptions {
-            metric: self.metric,
-            queries: source.queries,
-            truth: source.truth,
-            columns: source.columns,
-            query_columns: source.query_columns,
-            limit: self.limit,
-            id_column: source.id_column,
-            vector_column: source.vector_column,
-            truth_column: source.truth_column,
-            cache_dir,
-            drop_bad_rows: source.drop_bad_rows,
-        }
+        self.source.open_options(self.metric, self.limit, cache_dir)
     }
 
     /// Checks what needs neither data set nor engine.

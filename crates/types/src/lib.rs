@@ -6,6 +6,7 @@
 //! of ours.
 
 mod columns;
+mod dictionary;
 mod filter;
 mod filter_rows;
 mod filter_text;
@@ -19,6 +20,7 @@ pub mod units;
 mod vectors;
 
 pub use columns::{Column, ColumnData, ColumnType, Columns, ColumnsError};
+pub use dictionary::Dictionary;
 pub use filter::{Filter, FilterError, FilterKind, Filters, Value};
 pub use filter_rows::row_sets;
 pub use filter_text::FilterTemplate;

@@ -31,7 +31,7 @@ impl RowSet {
     /// Where `words` are not as many as `rows` take.
     pub fn from_words(mut words: Vec<u64>, rows: usize) -> Self {
         assert_eq!(words.len(), rows.div_ceil(64), "words for {rows} rows");
-        if let Some(last) = words.last_mut().filter(|_| rows % 64 != 0) {
+        if let Some(last) = words.last_mut().filter(|_| !rows.is_multiple_of(64)) {
             *last &= !(u64::MAX << (rows % 64));
         }
         let count = words.iter().map(|word| word.count_ones() as usize).sum();

@@ -194,6 +194,14 @@ impl Vectors {
         Self::view(Arc::new(FloatStore(values)), 0, dim * 4, rows, dim, element)
     }
 
+    /// The same bytes of the same store as rows of `dim` components of another type.
+    ///
+    /// # Errors
+    /// Where such a row is longer than those.
+    pub fn read_as(&self, dim: usize, element: Element) -> Result<Self, ShapeError> {
+        Self::view(Arc::clone(&self.store), self.offset, self.stride, self.rows, dim, element)
+    }
+
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.rows
@@ -423,5 +431,8 @@ mod tests {
     fn bits_come_highest_first() {
         let v = Vectors::from_bytes(vec![0b1010_0000, 0b1000_0000], 1, 9, Element::Bit).unwrap();
         assert_eq!(v.row(0).as_ref(), [1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]);
+        let bytes = Vectors::from_bytes(vec![0, 0, 0b1010_0000, 0b1000_0000], 2, 2, Element::U8).unwrap();
+        assert_eq!(bytes.read_as(9, Element::Bit).unwrap().row(1), v.row(0));
+        assert!(bytes.read_as(17, Element::Bit).is_err());
     }
 }

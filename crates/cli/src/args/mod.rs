@@ -13,7 +13,7 @@ pub(crate) use dataset::{
 };
 pub(crate) use engine::{CheckArgs, EngineArgs, EngineCommand, ShowArgs};
 pub(crate) use run::RunArgs;
-pub(crate) use truth::TruthArgs;
+pub(crate) use truth::{MergeArgs, SearchArgs, Shard, TruthArgs, TruthCommand, TruthFormat};
 
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -56,7 +56,7 @@ pub(crate) enum Command {
     /// List, fetch, describe, validate, convert and generate data sets
     Dataset(DatasetArgs),
     /// Compute or check exact neighbours
-    Truth(TruthArgs),
+    Truth(Box<TruthArgs>),
     /// List engines, show a definition, check an engine against the contract
     Engine(EngineArgs),
     /// Show a run again and write its page, charts and tables

@@ -13,6 +13,10 @@ mod run;
 mod run_dry;
 mod source;
 mod truth;
+mod truth_check;
+mod truth_out;
+mod truth_shard;
+mod truth_text;
 
 use crate::{args::Command, exit::Outcome, printer::Printer};
 

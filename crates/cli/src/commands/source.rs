@@ -24,19 +24,7 @@ pub(crate) fn source_plan(args: &OpenArgs) -> SourcePlan {
 
 /// What the options say of a data set, for opening it.
 pub(crate) fn open_options(args: &OpenArgs) -> OpenOptions {
-    OpenOptions {
-        metric: args.metric,
-        queries: args.queries.clone(),
-        truth: args.truth.clone(),
-        columns: args.columns.clone(),
-        query_columns: args.query_columns.clone(),
-        limit: args.limit,
-        id_column: args.id_column.clone(),
-        vector_column: args.vector_column.clone(),
-        truth_column: args.truth_column.clone(),
-        cache_dir: paths::cache_dir(args.cache_dir.as_ref()),
-        drop_bad_rows: args.drop_bad_rows,
-    }
+    source_plan(args).open_options(args.metric, args.limit, paths::cache_dir(args.cache_dir.as_ref()))
 }
 
 /// Opens a data set and says what the reader said.

@@ -18,6 +18,8 @@ const APPROXIMATE: f64 = 0.5;
 /// Share of neighbours up to which a truth is one of other vectors. Chance can be a few times what equal
 /// odds give, where some rows are near to everything.
 const STRANGERS: f64 = 0.1;
+/// Share of lists up to which wrong ones are exceptions.
+const FEW: f64 = 0.02;
 /// Length of list beginnings by which lists of other queries are recognised.
 const BEGINNING: usize = 10;
 
@@ -69,21 +71,28 @@ pub enum Cause {
     OtherVectors,
     /// Most rows are right and some nearer ones are missing.
     Approximate,
+    /// Nearly all lists are right, and nothing explains the few others.
+    FewLists,
     /// None of these.
     Unknown,
 }
 
+/// An explanation, the lists that it explains, and those tried.
+type Found = (Cause, (usize, usize));
+
 impl Job<'_> {
     /// What explains the wrong lists, with how many of those tried it explains.
-    pub(super) fn cause(&self, lists: &[List]) -> Result<Option<(Cause, (usize, usize))>, ExactError> {
+    pub(super) fn cause(&self, lists: &[List]) -> Result<Option<Found>, ExactError> {
         let wrong: Vec<&List> = lists.iter().filter(|l| l.standing == Standing::Different).collect();
         let tried = &wrong[..wrong.len().min(TRIED)];
         if tried.is_empty() {
             return Ok(None);
         }
         let cheap = [by_order(tried), self.shift(tried), self.larger_base(tried), self.other_queries(tried)];
-        if let Some(found) = cheap.into_iter().flatten().next() {
-            return Ok(Some(found));
+        let few = wrong_share(lists) <= FEW;
+        let cheap = cheap.into_iter().flatten().find(|found| !(few && found.0 == Cause::Unsorted));
+        if cheap.is_some() {
+            return Ok(cheap);
         }
         if let Some(found) = self.left_out(tried)? {
             return Ok(Some(found));
@@ -141,7 +150,7 @@ impl Job<'_> {
     }
 
     /// Row numbers that are all too high or too low by the same.
-    fn shift(&self, tried: &[&List]) -> Option<(Cause, (usize, usize))> {
+    fn shift(&self, tried: &[&List]) -> Option<Found> {
         let mut votes: HashMap<i64, usize> = HashMap::from([(1, 0), (-1, 0)]);
         for list in tried {
             if let (Some(named), Some(exact)) = (list.named.first(), list.exact.first()) {
@@ -172,7 +181,7 @@ impl Job<'_> {
     }
 
     /// Right but for rows that this base does not have.
-    fn larger_base(&self, tried: &[&List]) -> Option<(Cause, (usize, usize))> {
+    fn larger_base(&self, tried: &[&List]) -> Option<Found> {
         let largest_row = largest_row(&self.ask).filter(|&row| row as usize >= self.ask.base.rows())?;
         let right = |list: &&&List| {
             let here = list.named.iter().zip(&list.distances);
@@ -184,7 +193,7 @@ impl Job<'_> {
     }
 
     /// Lists that stand at another query's place.
-    fn other_queries(&self, tried: &[&List]) -> Option<(Cause, (usize, usize))> {
+    fn other_queries(&self, tried: &[&List]) -> Option<Found> {
         let length = BEGINNING.min(self.ask.k);
         let rows = |list: &[Neighbour]| -> Vec<u32> { list.iter().take(length).map(|n| n.row).collect() };
         if length < 2 {
@@ -202,7 +211,7 @@ impl Job<'_> {
     }
 
     /// The query itself, or equal rows but for one, left out.
-    fn left_out(&self, tried: &[&List]) -> Result<Option<(Cause, (usize, usize))>, ExactError> {
+    fn left_out(&self, tried: &[&List]) -> Result<Option<Found>, ExactError> {
         let numbers: Vec<usize> = tried.iter().map(|list| list.query).collect();
         let depth = self.ask.k.saturating_mul(3).saturating_add(200).min(self.ask.base.rows());
         let exact = self.search(&numbers, Question::asked(&self.ask, depth))?;
@@ -267,6 +276,9 @@ impl Job<'_> {
         }
         let wanted: usize = lists.iter().map(|l| l.wanted).sum();
         let agreement = lists.iter().map(|l| l.right).sum::<usize>() as f64 / wanted.max(1) as f64;
+        if wrong_share(lists) <= FEW {
+            return Cause::FewLists;
+        }
         let strangers =
             tried.iter().filter(|l| l.difference.as_ref().is_some_and(|d| d.what == Wrong::FilterFails));
         if strangers.count() * 2 > tried.len() {
@@ -283,8 +295,14 @@ impl Job<'_> {
     }
 }
 
+/// Share of lists that are wrong.
+fn wrong_share(lists: &[List]) -> f64 {
+    let wrong = lists.iter().filter(|l| l.standing == Standing::Different).count();
+    wrong as f64 / lists.len().max(1) as f64
+}
+
 /// The right rows in a wrong order.
-fn by_order(tried: &[&List]) -> Option<(Cause, (usize, usize))> {
+fn by_order(tried: &[&List]) -> Option<Found> {
     let all = tried.len();
     if !tried.iter().all(|list| list.only_order) {
         return None;
@@ -305,7 +323,7 @@ fn same(list: &List, distances: &[f64], expected: &[Neighbour]) -> bool {
         && distances.iter().zip(expected).all(|(&d, n)| list.slack.ties(d, n.distance))
 }
 
-fn enough(cause: Cause, count: usize, tried: usize) -> Option<(Cause, (usize, usize))> {
+fn enough(cause: Cause, count: usize, tried: usize) -> Option<Found> {
     (count > 0 && count as f64 >= EXPLAINED * tried as f64).then_some((cause, (count, tried)))
 }
 

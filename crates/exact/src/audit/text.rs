@@ -1,18 +1,20 @@
 //! The sentence that sums an audit up.
 
 use super::{Cause, TruthAudit};
+use types::units;
 
 pub(super) fn message(audit: &TruthAudit) -> String {
-    let checked = audit.checked - audit.undefined;
+    let count = |n: usize| units::count(n as u64);
+    let checked = count(audit.checked - audit.undefined);
     if audit.different > 0 {
-        let (wrong, metric) = (audit.different, audit.metric);
+        let (wrong, metric) = (count(audit.different), audit.metric);
         let why = audit.cause.map_or_else(String::new, |cause| why(cause, audit));
         return format!("truth is wrong for {wrong} of {checked} queries ({metric}): {why}");
     }
     if audit.matching_differs > 0 {
         return format!(
             "truth lists the right rows, but counts other matching rows than the filter for {} of {checked} queries: its columns are others; recompute it (annvil truth)",
-            audit.matching_differs
+            count(audit.matching_differs)
         );
     }
     let ties = match (audit.tied, audit.tie_rule) {
@@ -31,7 +33,8 @@ pub(super) fn message(audit: &TruthAudit) -> String {
     };
     let undefined = match audit.undefined {
         0 => String::new(),
-        zero => format!("; {zero} queries have no distances and are left out"),
+        1 => "; 1 query has no distances and is left out".to_owned(),
+        zero => format!("; {} queries have no distances and are left out", count(zero)),
     };
     let scale = match audit.distance_scale {
         None | Some("distance") => String::new(),
@@ -43,7 +46,8 @@ pub(super) fn message(audit: &TruthAudit) -> String {
 
 /// The explanation, with what to do.
 fn why(cause: Cause, audit: &TruthAudit) -> String {
-    let share = audit.agreement.unwrap_or(0.0);
+    // Rounded down: less than all is never shown as 100.
+    let percent = (audit.agreement.unwrap_or(0.0) * 1e4).floor() / 100.0;
     let text = match cause {
         Cause::FarthestFirst => "the right rows stand the farthest first; reverse each list".to_owned(),
         Cause::ByRow => {
@@ -82,16 +86,16 @@ fn why(cause: Cause, audit: &TruthAudit) -> String {
         Cause::TooShort => "its lists end too soon, though more rows qualify".to_owned(),
         Cause::Repeated => "rows stand in it twice".to_owned(),
         Cause::OtherVectors => format!(
-            "{:.2} % of its neighbours are right, hardly more than by chance, under every metric; it is of other vectors; recompute it (annvil truth)",
-            100.0 * share
+            "{percent:.2} % of its neighbours are right, hardly more than by chance, under every metric; it is of other vectors; recompute it (annvil truth)"
         ),
         Cause::Approximate => format!(
-            "{:.2} % of its neighbours are right and nearer ones are missing, as in the answers of an approximate search or of rounded vectors; recompute it (annvil truth)",
-            100.0 * share
+            "{percent:.2} % of its neighbours are right and nearer ones are missing, as in the answers of an approximate search or of rounded vectors; recompute it (annvil truth)"
         ),
+        Cause::FewLists => {
+            "all others are right: these few were changed, are damaged, or were computed with less precision; recompute it (annvil truth)".to_owned()
+        }
         Cause::Unknown => format!(
-            "{:.2} % of its neighbours are right, and no rule that is known here explains the others; recompute it (annvil truth)",
-            100.0 * share
+            "{percent:.2} % of its neighbours are right, and no rule that is known here explains the others; recompute it (annvil truth)"
         ),
     };
     match audit.explained {

@@ -1,26 +1,23 @@
 //! Driving an exact search over its rows, step by step, so that it can be stopped, kept and timed.
 
+use super::watch::Gauge;
 use exact::{ExactError, Search};
 use std::{
     ops::Range,
-    sync::atomic::{AtomicBool, AtomicU64, Ordering},
-    time::Instant,
+    sync::atomic::{AtomicBool, Ordering},
+    time::{Duration, Instant},
 };
 
-/// How long a step should take: what a stop loses at most.
-const STEP_SECONDS: f64 = 10.0;
-
-/// The first step is made for this many products of two components, whose time is not yet known:
-/// a few seconds on slow cores, and the whole of a small search.
-const FIRST_PRODUCTS: f64 = 2e11;
+/// What a pair costs beside its products, in products.
+const PAIR_PRODUCTS: f64 = 64.0;
 
 /// Steps grow by at most this factor, because the first rows of a search are not typical.
 const GROWTH: f64 = 8.0;
 
 /// Steps end at multiples of this many rows: the chunks of the content hash.
-pub(super) const STEP_ROWS: usize = 1024;
+const STEP_ROWS: usize = dataset::HASH_CHUNK_ROWS;
 
-/// What a search has to do in all.
+/// What a search has to do.
 #[derive(Clone, Debug)]
 pub(super) struct Work {
     /// The rows to search.
@@ -29,6 +26,11 @@ pub(super) struct Work {
     pub(super) pairs: u64,
     /// Components of a vector.
     pub(super) dim: usize,
+    /// Products of two components for which the first step is made, its speed being unknown: see
+    /// [`first_products`].
+    pub(super) first: f64,
+    /// How long a step should take: what a stop loses at most.
+    pub(super) step: Duration,
 }
 
 impl Work {
@@ -45,76 +47,86 @@ impl Work {
     }
 }
 
-/// How far a search is, for whoever watches it from another thread.
-#[derive(Debug, Default)]
-pub(super) struct Gauge {
-    done: AtomicU64,
-    total: AtomicU64,
-    /// Pairs before the step under way, and in it.
-    step: (AtomicU64, AtomicU64),
+/// Products of two components that take some seconds of a step of `step` at most, on `threads` slow cores
+/// of that instruction set; a small search is one step.
+pub(super) fn first_products(level: exact::Level, threads: usize, step: Duration) -> f64 {
+    let per_thread = match level {
+        exact::Level::Portable => 2e9,
+        exact::Level::Neon => 1e10,
+        exact::Level::Avx2 => 4e10,
+        _ => 1e11,
+    };
+    per_thread * threads as f64 * step.as_secs_f64() / 10.0
 }
 
-impl Gauge {
-    /// Takes what the search says of the step under way.
-    pub(super) fn of_step(&self, done: u64, total: u64) {
-        let (before, all) = (self.step.0.load(Ordering::Relaxed), self.step.1.load(Ordering::Relaxed));
-        let part = all as f64 * done as f64 / total.max(1) as f64;
-        self.done.fetch_max(before + (part as u64).min(all), Ordering::Relaxed);
-    }
-
-    fn begin_step(&self, before: u64, pairs: u64) {
-        self.step.0.store(before, Ordering::Relaxed);
-        self.step.1.store(pairs, Ordering::Relaxed);
-        self.done.fetch_max(before, Ordering::Relaxed);
-    }
-
-    /// Done and in all.
-    pub(super) fn read(&self) -> (u64, u64) {
-        (self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed))
-    }
-
-    pub(super) fn set(&self, done: u64, total: u64) {
-        self.total.store(total, Ordering::Relaxed);
-        self.done.fetch_max(done, Ordering::Relaxed);
-    }
+/// How a drive ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Driven {
+    /// False where it was stopped: the state is that after the last whole step.
+    pub(super) finished: bool,
+    /// Seconds in the search alone.
+    pub(super) seconds: f64,
 }
 
-/// Searches all rows of `work`; after each step `kept` may save the state. True where it came to
-/// the end, false where it was stopped (the state is that after the last whole step).
+/// Searches all rows of `work`. `after` is called after each step with the rows of it.
 ///
 /// # Errors
-/// Those of the search and of `kept`.
+/// Those of the search and of `after`.
 pub(super) fn drive<E: From<ExactError>>(
     search: &mut Search<'_>,
     work: &Work,
     gauge: &Gauge,
     stop: &AtomicBool,
-    mut kept: impl FnMut(&Search<'_>) -> Result<(), E>,
-) -> Result<bool, E> {
+    mut after: impl FnMut(&Search<'_>, Range<usize>) -> Result<(), E>,
+) -> Result<Driven, E> {
     let per_row = work.pairs_per_row();
-    let mut budget = FIRST_PRODUCTS / work.dim.max(1) as f64;
+    let step_seconds = work.step.as_secs_f64();
+    let mut budget = work.first / (work.dim as f64 + PAIR_PRODUCTS);
+    let mut seconds = 0.0;
     loop {
         let from = search.found().rows().end;
         let done = ((from - work.rows.start) as f64 * per_row) as u64;
         gauge.set(done, work.pairs);
         if from >= work.rows.end {
-            return Ok(true);
+            return Ok(Driven { finished: true, seconds });
+        }
+        if stop.load(Ordering::Relaxed) {
+            return Ok(Driven { finished: false, seconds });
         }
         let end = work.end_of_step(from, budget);
         let pairs = (end - from) as f64 * per_row;
         gauge.begin_step(done, pairs as u64);
         let begun = Instant::now();
         match search.advance(end) {
-            Err(ExactError::Stopped) => return Ok(false),
+            Err(ExactError::Stopped) => return Ok(Driven { finished: false, seconds }),
             other => other?,
         }
-        let rate = pairs / begun.elapsed().as_secs_f64().max(1e-6);
-        budget = (rate * STEP_SECONDS).min(budget * GROWTH);
-        if end < work.rows.end {
-            kept(search)?;
-            if stop.load(Ordering::Relaxed) {
-                return Ok(false);
-            }
-        }
+        let took = begun.elapsed().as_secs_f64();
+        seconds += took;
+        budget = (pairs / took.max(1e-6) * step_seconds).min(budget * GROWTH);
+        after(search, from..end)?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_end_at_chunks_and_leave_no_crumbs() {
+        let work = |rows: Range<usize>| Work {
+            pairs: rows.len() as u64 * 10,
+            rows,
+            dim: 8,
+            first: 1e9,
+            step: Duration::from_secs(1),
+        };
+        let all = work(2048..1_000_001);
+        assert_eq!(all.end_of_step(2048, 10.0), 3072, "at least one chunk");
+        assert_eq!(all.end_of_step(2048, 50_000.0), 6144);
+        assert_eq!(all.end_of_step(2048, 1e18), 1_000_001);
+        assert_eq!(all.end_of_step(900_000, 900_000.0), 1_000_001, "the last 10,000 rows go along");
+        // Nothing qualifies: one step.
+        assert_eq!(Work { pairs: 0, ..work(0..5000) }.end_of_step(0, 1.0), 5000);
     }
 }
