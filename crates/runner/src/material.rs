@@ -3,7 +3,8 @@
 use crate::{
     Events, Plan, RunnerError,
     event::Event,
-    truth::{TruthAsk, truth, verify_truth},
+    plan::FilterPlan,
+    truth::{SearchSetting, TruthAsk, TruthCase, TruthsAsk, truth, truths, verify_truth},
 };
 use dataset::{Dataset, OpenOptions};
 use exact::{Allowed, FilterRows, Scorer};
@@ -150,10 +151,8 @@ pub fn prepare(source: &str, plan: &Plan, with: &Preparation<'_>) -> Result<Mate
         truth_hash: truth.as_ref().map(dataset::hash::truth),
         truth: truth.map(Arc::new),
     });
-    for filter in &plan.filters {
-        let case = filtered_case(&material, &filter.name, &filter.text, plan, with)?;
-        material.cases.push(case);
-    }
+    let cases = filtered_cases(&material, plan, with)?;
+    material.cases.extend(cases);
     Ok(material)
 }
 
@@ -222,40 +221,45 @@ fn computed(
     plan: &Plan,
     with: &Preparation<'_>,
 ) -> Result<Truth, RunnerError> {
-    let (truth, origin) = compute(material, filters, plan, with)?;
+    let what = format!("{}: exact neighbours", material.dataset.name);
+    let ask = TruthAsk { metric: material.metric, k: plan.k, filters, threads: None };
+    let (truth, origin) = truth(&material.dataset, &ask, &what, with)?;
     material.truth_origin = origin;
     Ok(truth)
 }
 
-fn compute(
+/// The plan's filters, the truths that are not kept yet computed in one scan.
+fn filtered_cases(
     material: &Material,
-    filters: &Filters,
     plan: &Plan,
     with: &Preparation<'_>,
-) -> Result<(Truth, String), RunnerError> {
-    let what = format!("{}: exact neighbours", material.dataset.name);
-    let ask = TruthAsk { metric: material.metric, k: plan.k, filters, threads: None };
-    truth(&material.dataset, &ask, &what, with)
-}
-
-fn filtered_case(
-    material: &Material,
-    name: &str,
-    text: &str,
-    plan: &Plan,
-    with: &Preparation<'_>,
-) -> Result<Case, RunnerError> {
-    let filters = filters_of(&material.dataset, name, text)?;
-    let columns = material.dataset.columns.as_ref();
-    let (rows, queries) = (material.dataset.base.rows(), material.dataset.queries.rows());
-    let passing = FilterRows::new(columns, &filters, rows, queries)?;
-    let truth = if plan.recall { Some(compute(material, &filters, plan, with)?.0) } else { None };
-    Ok(Case {
-        name: Some(name.to_owned()),
-        text: Some(text.to_owned()),
-        filters,
-        rows: Some(Arc::new(passing)),
-        truth_hash: truth.as_ref().map(dataset::hash::truth),
-        truth: truth.map(Arc::new),
-    })
+) -> Result<Vec<Case>, RunnerError> {
+    let dataset = &material.dataset;
+    let of_each = |f: &FilterPlan| filters_of(dataset, &f.name, &f.text);
+    let filters = plan.filters.iter().map(of_each).collect::<Result<Vec<_>, _>>()?;
+    let case = |(f, filters): (&FilterPlan, &Filters)| -> Result<Case, RunnerError> {
+        let (rows, queries) = (dataset.base.rows(), dataset.queries.rows());
+        let passing = FilterRows::new(dataset.columns.as_ref(), filters, rows, queries)?;
+        Ok(Case {
+            name: Some(f.name.clone()),
+            text: Some(f.text.clone()),
+            filters: filters.clone(),
+            rows: Some(Arc::new(passing)),
+            truth: None,
+            truth_hash: None,
+        })
+    };
+    let mut cases = plan.filters.iter().zip(&filters).map(case).collect::<Result<Vec<_>, _>>()?;
+    if plan.recall && !cases.is_empty() {
+        let pairs = plan.filters.iter().zip(&filters);
+        let asked: Vec<_> = pairs.map(|(f, filters)| TruthCase { text: Some(&f.text), filters }).collect();
+        let (metric, setting) = (material.metric, SearchSetting::default());
+        let ask = TruthsAsk { metric, k: plan.k, cases: &asked, setting };
+        let what = format!("{}: exact neighbours under filters", dataset.name);
+        for (case, found) in cases.iter_mut().zip(truths(dataset, &ask, &what, with)?.0) {
+            case.truth_hash = Some(dataset::hash::truth(&found.truth));
+            case.truth = Some(Arc::new(found.truth));
+        }
+    }
+    Ok(cases)
 }
