@@ -62,10 +62,10 @@ impl Partial {
         &self.cases[case]
     }
 
-    /// Takes the state after the rows up to `end`.
-    pub(crate) fn advance(&mut self, end: usize, cases: Vec<PartialCase>) {
+    /// The cases, for the state after the rows up to `end`.
+    pub(crate) fn advance(&mut self, end: usize) -> &mut [PartialCase] {
         self.rows.end = end;
-        self.cases = cases;
+        &mut self.cases
     }
 
     /// Whether it can be gone on from.

@@ -16,7 +16,7 @@ use types::Vectors;
 /// Read ahead at most so much where no budget is given.
 const DEFAULT_WINDOW: u64 = 256 << 20;
 /// A block of [`read_blocks`] takes at most so much: the search begins when the first is there.
-const LARGEST_BLOCK: u64 = 256 << 20;
+const LARGEST_BLOCK: u64 = 1 << 30;
 /// The thread waits for the disk in steps of at most so many bytes; between two it can be stopped.
 const LARGEST_STEP: u64 = 8 << 20;
 /// Steps that the kernel is asked for ahead of the one that is waited for.

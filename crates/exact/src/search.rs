@@ -28,7 +28,7 @@ const SMALL_SCAN: f64 = 2e9;
 pub struct Options<'a> {
     /// Threads; none for one per core.
     pub threads: Option<usize>,
-    /// Called now and then, from any thread, with pairs of vectors done and in all.
+    /// Called now and then, from any thread, with pairs of vectors done and in all, of the call under way.
     pub progress: Option<&'a (dyn Fn(u64, u64) + Sync)>,
     /// Set it to end the search with [`ExactError::Stopped`].
     pub stop: Option<&'a AtomicBool>,
@@ -114,8 +114,7 @@ pub struct Search<'a> {
     /// For queries that are searched one by one.
     searcher: OnceLock<Searcher>,
     done: AtomicU64,
-    total: OnceLock<u64>,
-    until: usize,
+    total: AtomicU64,
     found: Partial,
 }
 
@@ -185,8 +184,7 @@ impl<'a> Search<'a> {
             frame: OnceLock::new(),
             searcher: OnceLock::new(),
             done: AtomicU64::new(0),
-            total: OnceLock::new(),
-            until: base.rows(),
+            total: AtomicU64::new(0),
             found: Partial::new(0, cases.len(), queries.rows()),
         })
     }
@@ -201,11 +199,6 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// The row at which the search will end, where that is not the end of the base; for the progress.
-    pub fn set_end(&mut self, end: usize) {
-        self.until = end.min(self.base.rows());
-    }
-
     /// Searches the rows from where it stands up to (not including) `end`.
     ///
     /// # Errors
@@ -215,20 +208,22 @@ impl<'a> Search<'a> {
         if rows.is_empty() {
             return Ok(());
         }
+        let pairs = self.scans.iter().map(|scan| scan.pairs(&rows)).sum();
+        (self.done, self.total) = (AtomicU64::new(0), AtomicU64::new(pairs));
         let found = self.pool.install(|| self.search_rows(&rows))?;
-        let mut cases: Vec<_> = (0..self.cases).map(|case| self.found.case(case).clone()).collect();
+        let defined: Vec<bool> = (0..self.queries.rows()).map(|query| self.defined(query)).collect();
+        let cases = self.found.advance(rows.end);
         for (scan, found) in self.scans.iter().zip(found) {
             let Found { lists, matching } = found;
             for ((&number, lists), matching) in scan.numbers.iter().zip(lists).zip(matching) {
                 for (&query, list) in scan.queries.iter().zip(lists) {
                     cases[number].lists[query] = list;
-                    if self.defined(query) {
+                    if defined[query] {
                         cases[number].matching[query] += matching;
                     }
                 }
             }
         }
-        self.found.advance(rows.end, cases);
         Ok(())
     }
 
@@ -319,16 +314,10 @@ impl<'a> Search<'a> {
         if pairs > 0 {
             let done = self.done.fetch_add(pairs, Ordering::Relaxed) + pairs;
             if let Some(progress) = self.options.progress {
-                progress(done, done.max(self.total()));
+                progress(done, done.max(self.total.load(Ordering::Relaxed)));
             }
         }
         self.options.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
-    }
-
-    /// Pairs from the first row searched here to the last.
-    fn total(&self) -> u64 {
-        let count = || self.scans.iter().map(|scan| scan.pairs(&(self.found.rows().end..self.until))).sum();
-        *self.total.get_or_init(count)
     }
 
     /// How the scans are screened, for reports: a method and an instruction set for each.

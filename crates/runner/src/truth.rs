@@ -43,9 +43,9 @@ pub fn audit_truth(
     setting: SearchSetting,
     with: &Preparation<'_>,
 ) -> Result<exact::TruthAudit, RunnerError> {
-    let SearchSetting { threads, level, .. } = setting;
+    let SearchSetting { threads, level, method, .. } = setting;
     with_progress(what, "pairs", with, |options| {
-        exact::audit_truth(ask, &exact::Options { threads, level, ..*options })
+        exact::audit_truth(ask, &exact::Options { threads, level, method, ..*options })
     })
 }
 
@@ -58,6 +58,10 @@ pub struct SearchSetting {
     pub memory: Option<u64>,
     /// The instruction set; the best where none is given.
     pub level: Option<exact::Level>,
+    /// How pairs are ruled out before float64 decides; the answer does not depend on it.
+    pub method: exact::Method,
+    /// Whether filters share a scan; the answer does not depend on it.
+    pub sharing: exact::Sharing,
     /// How often the state is kept, so that a search that is killed goes on.
     pub keep_every: Duration,
 }
@@ -65,7 +69,14 @@ pub struct SearchSetting {
 impl Default for SearchSetting {
     /// All CPUs, the best instruction set, the state kept every 30 s.
     fn default() -> Self {
-        SearchSetting { threads: None, memory: None, level: None, keep_every: Duration::from_secs(30) }
+        SearchSetting {
+            threads: None,
+            memory: None,
+            level: None,
+            method: exact::Method::Auto,
+            sharing: exact::Sharing::Auto,
+            keep_every: Duration::from_secs(30),
+        }
     }
 }
 
@@ -123,6 +134,8 @@ pub struct SearchFigures {
     /// Pairs of a query and a row that may be its neighbour, over all cases and rows searched now
     /// (a search that goes on does not count what was done before).
     pub pairs: u64,
+    /// How the first scan ruled pairs out, and with which instruction set.
+    pub how: Option<(exact::Method, exact::Level)>,
 }
 
 /// The exact neighbours of a data set's queries, from the cache or computed with progress, and

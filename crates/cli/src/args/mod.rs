@@ -13,7 +13,9 @@ pub(crate) use dataset::{
 };
 pub(crate) use engine::{CheckArgs, EngineArgs, EngineCommand, ShowArgs};
 pub(crate) use run::RunArgs;
-pub(crate) use truth::{MergeArgs, SearchArgs, Shard, TruthArgs, TruthCommand, TruthFormat};
+pub(crate) use truth::{
+    FilterPlanArg, MergeArgs, MethodArg, SearchArgs, Shard, TruthArgs, TruthCommand, TruthFormat,
+};
 
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;

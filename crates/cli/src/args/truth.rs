@@ -72,12 +72,42 @@ pub(crate) struct SearchArgs {
     /// Memory that the search may take, such as 2GiB; the base is mapped and does not count
     #[arg(long, value_parser = types::units::parse_bytes, value_name = "SIZE")]
     pub(crate) memory: Option<u64>,
-    /// Instruction set, for tests and benchmarks: portable, neon, avx2, avx512
+    /// Instruction set, for tests and benchmarks: portable, neon, avx2, avx512, amx
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub(crate) kernel: Option<String>,
+    /// How pairs are ruled out, for tests and benchmarks
+    #[arg(long, value_enum, default_value_t = MethodArg::Auto, value_name = "NAME", hide_short_help = true)]
+    pub(crate) method: MethodArg,
+    /// Whether filters share a scan, for tests and benchmarks
+    #[arg(long, value_enum, default_value_t = FilterPlanArg::Auto, value_name = "PLAN", hide_short_help = true)]
+    pub(crate) filter_plan: FilterPlanArg,
     /// How often the state is kept; a search that is killed loses at most this much
     #[arg(long, default_value = "30s", value_parser = types::units::parse_duration, value_name = "TIME", hide_short_help = true)]
     pub(crate) keep_every: Duration,
+}
+
+/// [`exact::Method`] on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MethodArg {
+    /// The cheapest, judged on a sample.
+    Auto,
+    /// Products in float32.
+    F32,
+    /// Products of 8-bit integers with a proven bound.
+    Int8,
+    /// Products of 16-bit integers with a proven bound.
+    Int16,
+}
+
+/// [`exact::Sharing`] on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FilterPlanArg {
+    /// By the cost rule.
+    Auto,
+    /// All filters of the same queries in one scan.
+    Scan,
+    /// Each filter reads its own rows.
+    Rows,
 }
 
 /// The sub-commands.

@@ -9,7 +9,7 @@ use super::{
     truth_text::{compare, figures, known, text},
 };
 use crate::{
-    args::{SearchArgs, TruthArgs, TruthCommand},
+    args::{FilterPlanArg, MethodArg, SearchArgs, TruthArgs, TruthCommand},
     exit::{Outcome, usage_error},
     printer::Printer,
     progress::Progress,
@@ -52,9 +52,20 @@ fn search_setting(args: &TruthArgs) -> anyhow::Result<SearchSetting> {
     if args.k > MOST_K {
         return Err(usage_error(format!("--k {} is more than {MOST_K}", args.k)));
     }
-    let SearchArgs { threads, memory, kernel, keep_every } = &args.search;
+    let SearchArgs { threads, memory, kernel, method, filter_plan, keep_every } = &args.search;
     let level = kernel.as_deref().map(level).transpose()?;
-    Ok(SearchSetting { threads: *threads, memory: *memory, level, keep_every: *keep_every })
+    let method = match method {
+        MethodArg::Auto => exact::Method::Auto,
+        MethodArg::F32 => exact::Method::F32,
+        MethodArg::Int8 => exact::Method::Int8,
+        MethodArg::Int16 => exact::Method::Int16,
+    };
+    let sharing = match filter_plan {
+        FilterPlanArg::Auto => exact::Sharing::Auto,
+        FilterPlanArg::Scan => exact::Sharing::Together,
+        FilterPlanArg::Rows => exact::Sharing::Apart,
+    };
+    Ok(SearchSetting { threads: *threads, memory: *memory, level, method, sharing, keep_every: *keep_every })
 }
 
 /// The instruction set of that name.

@@ -37,6 +37,9 @@ pub(super) fn searching(value: &mut Value, searched: Option<&SearchFigures>) {
     value["pairs"] = json!(searched.map(|s| s.pairs));
     let rate = |s: &SearchFigures| s.pairs as f64 / s.search_seconds.max(1e-9);
     value["pairs_per_second"] = json!(searched.map(rate));
+    let how = searched.and_then(|s| s.how);
+    value["method"] = json!(how.map(|(method, _)| method.name()));
+    value["kernel"] = json!(how.map(|(_, level)| level.name()));
 }
 
 /// The same in a line.

@@ -7,12 +7,16 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
+use types::Vectors;
 
 /// What a pair costs beside its products, in products.
 const PAIR_PRODUCTS: f64 = 64.0;
 
 /// Steps grow by at most this factor, because the first rows of a search are not typical.
 const GROWTH: f64 = 8.0;
+
+/// A base of fewer bytes is taken to fit memory where no limit is given.
+const FITS_MEMORY: u64 = 4 << 30;
 
 /// Steps end at multiples of this many rows: the chunks of the content hash.
 const STEP_ROWS: usize = dataset::HASH_CHUNK_ROWS;
@@ -31,9 +35,17 @@ pub(super) struct Work {
     pub(super) first: f64,
     /// How long a step should take: what a stop loses at most.
     pub(super) step: Duration,
+    /// Bytes that rows of a mapped base may take in memory; none for no limit.
+    pub(super) memory: Option<u64>,
 }
 
 impl Work {
+    /// The memory by which blocks are measured. Without a limit a base that fits half of memory is read in
+    /// blocks as large as they get.
+    fn read_memory(&self, base: &Vectors) -> Option<u64> {
+        self.memory.or_else(|| (base.payload_bytes() < FITS_MEMORY).then_some(FITS_MEMORY))
+    }
+
     fn pairs_per_row(&self) -> f64 {
         self.pairs as f64 / self.rows.len().max(1) as f64
     }
@@ -68,12 +80,15 @@ pub(super) struct Driven {
     pub(super) seconds: f64,
 }
 
-/// Searches all rows of `work`. `after` is called after each step with the rows of it.
+/// Searches all rows of `work`, which are of `base`. `after` is called with the rows of each step, or
+/// of each block of it where the base is mapped: blocks are read ahead, so that the disk and the search
+/// work at the same time, and what was searched is given back below the limit of memory.
 ///
 /// # Errors
 /// Those of the search and of `after`.
 pub(super) fn drive<E: From<ExactError>>(
     search: &mut Search<'_>,
+    base: &Vectors,
     work: &Work,
     gauge: &Gauge,
     stop: &AtomicBool,
@@ -94,17 +109,24 @@ pub(super) fn drive<E: From<ExactError>>(
             return Ok(Driven { finished: false, seconds });
         }
         let end = work.end_of_step(from, budget);
-        let pairs = (end - from) as f64 * per_row;
-        gauge.begin_step(done, pairs as u64);
         let begun = Instant::now();
-        match search.advance(end) {
-            Err(ExactError::Stopped) => return Ok(Driven { finished: false, seconds }),
-            other => other?,
+        // The time of the search is that of reading and searching, not of what is done afterwards.
+        let mut since = begun;
+        let blocks = exact::read_blocks(base, from..end, work.read_memory(base), STEP_ROWS);
+        for rows in exact::ReadAhead::new(base, blocks, work.memory, Some(stop)) {
+            let before = ((rows.start - work.rows.start) as f64 * per_row) as u64;
+            gauge.begin_step(before, (rows.len() as f64 * per_row) as u64);
+            match search.advance(rows.end) {
+                Err(ExactError::Stopped) => return Ok(Driven { finished: false, seconds }),
+                other => other?,
+            }
+            seconds += since.elapsed().as_secs_f64();
+            after(search, rows)?;
+            since = Instant::now();
         }
         let took = begun.elapsed().as_secs_f64();
-        seconds += took;
+        let pairs = (search.found().rows().end - from) as f64 * per_row;
         budget = (pairs / took.max(1e-6) * step_seconds).min(budget * GROWTH);
-        after(search, from..end)?;
     }
 }
 
@@ -120,6 +142,7 @@ mod tests {
             dim: 8,
             first: 1e9,
             step: Duration::from_secs(1),
+            memory: None,
         };
         let all = work(2048..1_000_001);
         assert_eq!(all.end_of_step(2048, 10.0), 3072, "at least one chunk");

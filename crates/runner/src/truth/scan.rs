@@ -85,7 +85,8 @@ pub(super) fn scan<T: Send>(
     let threads = ask.setting.threads.or_else(|| Some(std::thread::available_parallelism().ok()?.get()));
     let level = ask.setting.level.unwrap_or_else(exact::Level::detect);
     let first = first_products(level, threads.unwrap_or(1), step);
-    let work = Work { rows: left, pairs, dim: dataset.base.dim(), first, step };
+    let memory = ask.setting.memory;
+    let work = Work { rows: left, pairs, dim: dataset.base.dim(), first, step, memory };
     let subsets: Vec<Subset<'_>> = rows.iter().map(subset).collect();
     let gauge = Gauge::default();
     gauge.set(0, work.pairs);
@@ -96,13 +97,15 @@ pub(super) fn scan<T: Send>(
         stop: Some(with.interrupted),
         level: ask.setting.level,
         memory: ask.setting.memory,
+        method: ask.setting.method,
+        sharing: ask.setting.sharing,
         ..exact::Options::default()
     };
     let hashed = keep.header.job.base_hash.is_none();
     let search = || {
         let mut search = Search::new(&dataset.base, &dataset.queries, ask.metric, ask.k, &subsets, options)?;
         search.resume(found)?;
-        let driven = drive(&mut search, &work, &gauge, with.interrupted, |search, rows| {
+        let driven = drive(&mut search, &dataset.base, &work, &gauge, with.interrupted, |search, rows| {
             if hashed {
                 digests.extend(dataset::chunk_digests(&dataset.base, rows));
             }
@@ -117,15 +120,16 @@ pub(super) fn scan<T: Send>(
             }
             return Ok(None);
         }
-        Ok(Some((conclude(search, &digests)?, driven.seconds)))
+        let how = search.methods().first().copied();
+        Ok(Some((conclude(search, &digests)?, driven.seconds, how)))
     };
     let advice = "Ctrl-C keeps what is finished, and the same command goes on";
     let say = Watched { what, unit: "pairs", advice: Some(advice) };
-    let Some((done, search_seconds)) = watched(say, with, &gauge, search)? else {
+    let Some((done, search_seconds, how)) = watched(say, with, &gauge, search)? else {
         (with.events)(&Event::Note(&keep.stopped()));
         return Err(RunnerError::Interrupted);
     };
-    let figures = SearchFigures { cases: cases.len(), search_seconds, filter_seconds, pairs };
+    let figures = SearchFigures { cases: cases.len(), search_seconds, filter_seconds, pairs, how };
     Ok((done, figures))
 }
 
