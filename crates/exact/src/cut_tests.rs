@@ -32,10 +32,6 @@ impl Numbers {
     }
 }
 
-fn wide(v: &[f32]) -> Vec<f64> {
-    v.iter().map(|&x| f64::from(x)).collect()
-}
-
 fn dims() -> impl Iterator<Item = usize> {
     (1..40).chain((41..300).step_by(37)).chain([511, 1025])
 }
@@ -58,17 +54,16 @@ fn a_pair_at_the_limit_is_never_ruled_out() {
                     }
                 }
             }
-            let query64 = wide(&query);
             let (norm, row_norm) = (
-                dot64(Level::Portable, &query, &query64).sqrt(),
-                dot64(Level::Portable, &row, &wide(&row)).sqrt(),
+                dot64(Level::Portable, &query, &query).sqrt(),
+                dot64(Level::Portable, &row, &row).sqrt(),
             );
             let safe = row_norm == 0.0 || norm_is_safe(row_norm);
             for metric in [Metric::L2, Metric::Cosine, Metric::InnerProduct] {
                 let key = match metric {
-                    Metric::L2 => l2_squared64(Level::Portable, &row, &query64),
-                    Metric::InnerProduct => -dot64(Level::Portable, &row, &query64),
-                    _ => (1.0 - dot64(Level::Portable, &row, &query64) / (norm * row_norm)).clamp(0.0, 2.0),
+                    Metric::L2 => l2_squared64(Level::Portable, &row, &query),
+                    Metric::InnerProduct => -dot64(Level::Portable, &row, &query),
+                    _ => (1.0 - dot64(Level::Portable, &row, &query) / (norm * row_norm)).clamp(0.0, 2.0),
                 };
                 let cut = cut_at(metric, key, dim, norm, safe);
                 let far = cut_at(metric, key - key.abs() * 0.5 - 0.1 * norm * row_norm, dim, norm, safe);

@@ -55,8 +55,6 @@ pub(crate) fn norm(level: Level, row: &[f32]) -> f64 {
 pub(crate) struct Probe {
     /// As f32; empty for bits.
     pub(crate) floats: Vec<f32>,
-    /// As f64, for sums that decide.
-    wide: Vec<f64>,
     /// Euclidean norm.
     pub(crate) norm: f64,
     /// Packed bits, unused ones cleared; empty for numbers.
@@ -69,24 +67,21 @@ impl Probe {
         if queries.element() == Element::Bit {
             let mut bits = Vec::new();
             masked_bits(queries, query, &mut bits);
-            return Probe { floats: Vec::new(), wide: Vec::new(), norm: 0.0, bits };
+            return Probe { floats: Vec::new(), norm: 0.0, bits };
         }
         Probe::from_floats(queries.row(query).into_owned())
     }
 
     /// Numbers given as f32.
     pub(crate) fn from_floats(floats: Vec<f32>) -> Probe {
-        let wide = floats.iter().map(|&x| f64::from(x)).collect();
         let norm = norm(Level::detect(), &floats);
-        Probe { floats, wide, norm, bits: Vec::new() }
+        Probe { floats, norm, bits: Vec::new() }
     }
 
     /// Takes other numbers, keeping the memory.
     pub(crate) fn set_floats(&mut self, floats: &[f32]) {
         self.floats.clear();
         self.floats.extend_from_slice(floats);
-        self.wide.clear();
-        self.wide.extend(floats.iter().map(|&x| f64::from(x)));
         self.norm = norm(Level::detect(), floats);
     }
 
@@ -99,10 +94,10 @@ impl Probe {
     /// for L2, where it is the square (no root is taken, so nothing is rounded together).
     pub(crate) fn key(&self, metric: Metric, level: Level, row: &[f32], row_norm: f64) -> f64 {
         match metric {
-            Metric::L2 => l2_squared64(level, row, &self.wide),
-            Metric::InnerProduct => -dot64(level, row, &self.wide),
+            Metric::L2 => l2_squared64(level, row, &self.floats),
+            Metric::InnerProduct => -dot64(level, row, &self.floats),
             Metric::Cosine if self.norm > 0.0 && row_norm > 0.0 => {
-                (1.0 - dot64(level, row, &self.wide) / (self.norm * row_norm)).clamp(0.0, 2.0)
+                (1.0 - dot64(level, row, &self.floats) / (self.norm * row_norm)).clamp(0.0, 2.0)
             }
             Metric::Cosine | Metric::Hamming => f64::NAN,
         }

@@ -44,11 +44,11 @@ macro_rules! for_each_level {
 
 for_each_level!(
     /// Dot product; `row` and `query` have one length.
-    dot64, dot_body, f32, f64, f64
+    dot64, dot_body, f32, f32, f64
 );
 for_each_level!(
     /// Squared Euclidean distance by direct differences, so it is right far from the origin too.
-    l2_squared64, l2_body, f32, f64, f64
+    l2_squared64, l2_body, f32, f32, f64
 );
 for_each_level!(
     /// Squared norm: give the row twice. The same bits as [`dot64`] of the row with itself.
@@ -66,14 +66,17 @@ fn add_product<const FUSED: bool>(a: f64, b: f64, c: f64) -> f64 {
 }
 
 #[inline(always)]
-fn dot_body<const FUSED: bool>(row: &[f32], query: &[f64]) -> f64 {
-    sum(row, query, |x, q, sum| add_product::<FUSED>(f64::from(x), q, sum))
+fn dot_body<const FUSED: bool>(row: &[f32], query: &[f32]) -> f64 {
+    sum(row, query, |x, q, sum| add_product::<FUSED>(f64::from(x), f64::from(q), sum))
 }
 
 #[inline(always)]
-fn l2_body<const FUSED: bool>(row: &[f32], query: &[f64]) -> f64 {
+fn l2_body<const FUSED: bool>(row: &[f32], query: &[f32]) -> f64 {
     // The square of a difference is not exact, so nothing is fused.
-    sum(row, query, |x, q, sum| sum + (f64::from(x) - q) * (f64::from(x) - q))
+    sum(row, query, |x, q, sum| {
+        let difference = f64::from(x) - f64::from(q);
+        sum + difference * difference
+    })
 }
 
 #[inline(always)]
