@@ -54,10 +54,8 @@ fn a_pair_at_the_limit_is_never_ruled_out() {
                     }
                 }
             }
-            let (norm, row_norm) = (
-                dot64(Level::Portable, &query, &query).sqrt(),
-                dot64(Level::Portable, &row, &row).sqrt(),
-            );
+            let (norm, row_norm) =
+                (dot64(Level::Portable, &query, &query).sqrt(), dot64(Level::Portable, &row, &row).sqrt());
             let safe = row_norm == 0.0 || norm_is_safe(row_norm);
             for metric in [Metric::L2, Metric::Cosine, Metric::InnerProduct] {
                 let key = match metric {

@@ -53,6 +53,16 @@ pub enum ExactError {
     /// A filter, but no columns.
     #[error("filter {0}, but the data set has no columns")]
     NoColumns(String),
+    /// A component that is no number, or infinite.
+    #[error(
+        "row {row} of the {what} holds NaN or infinity, which has no distance: `annvil dataset validate` lists such rows, --drop-bad-rows leaves them out"
+    )]
+    NotFinite {
+        /// "base" or "queries".
+        what: &'static str,
+        /// The row.
+        row: usize,
+    },
     /// `k` is 0.
     #[error("k is 0: ask for at least one neighbour")]
     ZeroK,

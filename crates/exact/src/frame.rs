@@ -37,7 +37,7 @@ pub(crate) const MOST_DIM: usize = 1 << 15;
 /// Norm of a vector of 16-bit integers: by Cauchy-Schwarz products then stay below 2^31.
 const NORM16: f64 = 46_000.0;
 /// Rows from which the centre is taken.
-const SAMPLE: usize = 4096;
+pub(crate) const SAMPLE: usize = 1024;
 
 /// How vectors are centred and scaled.
 #[derive(Debug)]
@@ -112,7 +112,11 @@ impl Frame {
         let scale = if self.whole_rows { 1.0 } else { self.scale(norm) as f32 };
         let centred = centre(level, x, scale, &self.centre, work);
         let largest = centred.largest;
-        if largest.is_nan() || largest > LARGE || (largest != 0.0 && largest < SMALL) || !scale.is_normal() {
+        if centred.squares.is_nan()
+            || largest > LARGE
+            || (largest != 0.0 && largest < SMALL)
+            || !scale.is_normal()
+        {
             out.fill(0);
             return RowFigures { lost: f32::INFINITY, ..RowFigures::default() };
         }

@@ -11,7 +11,7 @@
 //! than it could have had was guessed too low: it is searched again without a guess.
 
 use crate::ExactError;
-use crate::block::{Block, Buffer, IntBlock};
+use crate::block::Block;
 use crate::distance::Probe;
 use crate::frame::{Frame, MOST_DIM};
 use crate::method::Method;
@@ -31,7 +31,7 @@ const DEVIATIONS: f64 = 4.0;
 /// Rows, in multiples of k, from which a guess pays.
 const GUESS_FROM: usize = 64;
 /// Rows and queries on which methods are compared.
-const TRIAL_ROWS: usize = 2048;
+const TRIAL_ROWS: usize = 1024;
 const TRIAL_QUERIES: usize = 64;
 /// Fewer rows or queries than these are not worth a trial.
 const TRIAL_FROM_ROWS: usize = 8192;
@@ -188,34 +188,43 @@ impl Scan<'_> {
         let parts = self.parts(places.len(), source.most(), k);
         let mut tiles = self.tiles(&setting, places, parts, bounds, earlier);
         let mut matching = vec![0; self.cases.len()];
-        let (mut buffer, mut integers) = (Buffer::default(), IntBlock::default());
         let row_bytes = (self.base.dim() * 4).max(1);
         let step = (BLOCK_BYTES.min(self.block_bytes) / row_bytes).clamp(SCREEN_ROWS * parts, 1 << 16);
-        loop {
-            let chunk = source.take(step);
-            if chunk.is_empty() {
-                break;
-            }
-            let dots = self.method.width().is_none();
-            let mut block = Block::load(self.base, self.metric, self.level, &chunk, dots, &mut buffer);
-            if let Some((width, frame)) = setting.integers {
-                integers.fill(frame, self.level, width, &mut block);
-            }
+        // While a block is scanned the next one is made ready, so that no thread waits for the others.
+        let (mut block, mut next) = (Block::default(), Block::default());
+        let mut chunk = source.take(step);
+        self.load(&mut block, &chunk, &setting)?;
+        while !chunk.is_empty() {
+            let ahead = source.take(step);
             self.count_members(&block, &mut matching);
-            let rows = integers.rows();
-            tiles.par_iter_mut().for_each(|tile| {
-                if !(self.watch)(0) {
-                    tile.scan(&setting, &block, &rows, parts);
-                }
-            });
+            let scan = || {
+                tiles.par_iter_mut().for_each(|tile| {
+                    if !(self.watch)(0) {
+                        tile.scan(&setting, &block, parts);
+                    }
+                });
+            };
+            let (_, loaded) = rayon::join(scan, || self.load(&mut next, &ahead, &setting));
             let pairs = if source.is_sample() { 0 } else { chunk.len() as u64 * places.len() as u64 };
             // Asked last: a flag set while the block was scanned leaves some tiles behind.
             if (self.watch)(pairs) {
                 return Err(ExactError::Stopped);
             }
+            loaded?;
+            chunk = ahead;
+            std::mem::swap(&mut block, &mut next);
         }
         let lists = self.collect(&mut tiles, parts, k, places, earlier);
         Ok(Found { lists, matching })
+    }
+
+    fn load<'b>(
+        &'b self,
+        block: &mut Block<'b>,
+        chunk: &[(u32, u64)],
+        setting: &Setting<'_>,
+    ) -> Result<(), ExactError> {
+        block.load(self.base, self.metric, self.level, chunk, setting.integers)
     }
 
     /// Adds the rows of a block that qualify, by case.
@@ -324,28 +333,31 @@ impl Scan<'_> {
         let pairs = found.matching[0].max(1) as f64 * asked.len() as f64;
         let rate = |method| {
             let scan = trial(method);
-            scan.count(&bounds, Source::sample(&scan, rows.clone(), sample)) as f64 / pairs
+            Ok::<_, ExactError>(
+                scan.count(&bounds, Source::sample(&scan, rows.clone(), sample))? as f64 / pairs,
+            )
         };
         let (level, dim, queries) = (self.level, self.base.dim(), self.asked.len());
-        let methods = [Method::Int8, Method::Int16, Method::F32];
-        let costs = methods.map(|method| (method, method.cost(level, dim, queries, rate(method))));
-        Ok(costs.into_iter().min_by(|a, b| a.1.total_cmp(&b.1)).map_or(Method::F32, |cheapest| cheapest.0))
+        let mut cheapest = (Method::F32, f64::INFINITY);
+        for method in [Method::Int8, Method::Int16, Method::F32] {
+            let cost = method.cost(level, dim, queries, rate(method)?);
+            if cost < cheapest.1 {
+                cheapest = (method, cost);
+            }
+        }
+        Ok(cheapest.0)
     }
 
     /// How many pairs of the rows of `source` are not ruled out by the bounds.
-    fn count(&self, bounds: &Bounds, mut source: Source<'_>) -> u64 {
+    fn count(&self, bounds: &Bounds, mut source: Source<'_>) -> Result<u64, ExactError> {
         let setting = self.setting(1);
         let all: Vec<usize> = (0..self.asked.len()).collect();
         let nothing = [vec![[].as_slice(); all.len()]];
         let mut tiles = self.tiles(&setting, &all, 1, bounds, &nothing);
-        let (mut buffer, mut integers) = (Buffer::default(), IntBlock::default());
         let chunk = source.take(4 * TRIAL_ROWS);
-        let mut block = Block::load(self.base, self.metric, self.level, &chunk, true, &mut buffer);
-        if let Some((width, frame)) = setting.integers {
-            integers.fill(frame, self.level, width, &mut block);
-        }
-        let rows = integers.rows();
-        tiles.par_iter_mut().map(|tile| tile.count(&setting, &block, &rows)).sum()
+        let mut block = Block::default();
+        self.load(&mut block, &chunk, &setting)?;
+        Ok(tiles.par_iter_mut().map(|tile| tile.count(&setting, &block)).sum())
     }
 }
 

@@ -164,6 +164,9 @@ impl<'a> Search<'a> {
         if k == 0 {
             return Err(ExactError::ZeroK);
         }
+        if let Some(row) = (0..queries.rows()).find(|&query| !Probe::new(queries, query).norm.is_finite()) {
+            return Err(ExactError::NotFinite { what: "queries", row });
+        }
         let mut units = Vec::new();
         for (number, &subset) in cases.iter().enumerate() {
             units.extend(
@@ -249,7 +252,7 @@ impl<'a> Search<'a> {
             return self.search_singly(planned, rows);
         }
         let frame = self.frame.get_or_init(|| {
-            let every = (rows.len() / 4096).max(1);
+            let every = (rows.len() / crate::frame::SAMPLE).max(1);
             Frame::new(self.base, self.metric, rows.clone().step_by(every))
         });
         let watch = |pairs| self.watch(pairs);

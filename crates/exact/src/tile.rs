@@ -107,13 +107,8 @@ impl Tile {
     }
 
     /// Looks at part of a block, of `parts`.
-    pub(crate) fn scan(
-        &mut self,
-        setting: &Setting<'_>,
-        block: &Block<'_>,
-        rows: &IntRows<'_>,
-        parts: usize,
-    ) {
+    pub(crate) fn scan(&mut self, setting: &Setting<'_>, block: &Block<'_>, parts: usize) {
+        let rows = &block.integers();
         for (range, union) in &block.classes {
             let length = range.len();
             let (part, next) = (length * self.part / parts, length * (self.part + 1) / parts);
@@ -151,7 +146,9 @@ impl Tile {
             Screen::Float(tile) => {
                 for (start, masks) in range.clone().step_by(SCREEN_ROWS).zip(masks.chunks_mut(SCREEN_ROWS)) {
                     let rows = start..(start + SCREEN_ROWS).min(range.end);
-                    let (floats, norms) = (&block.rows[rows.clone()], &block.norms_f32[rows]);
+                    let mut floats = [[].as_slice(); SCREEN_ROWS];
+                    floats.iter_mut().zip(rows.clone()).for_each(|(row, i)| *row = block.row(i));
+                    let (floats, norms) = (&floats[..rows.len()], &block.norms_f32[rows]);
                     let found = screen(setting.level, setting.metric == Metric::L2, floats, norms, tile);
                     // A product that overflows is not ruled out, not even for a lane without a query.
                     masks.iter_mut().zip(found).for_each(|(mask, found)| *mask = found & self.used);
@@ -203,7 +200,7 @@ impl Tile {
         while mask != 0 {
             let lane = mask.trailing_zeros() as usize;
             mask &= mask - 1;
-            let key = self.probes[lane].key(setting.metric, setting.level, block.rows[i], block.norms[i]);
+            let key = self.probes[lane].key(setting.metric, setting.level, block.row(i), block.norms[i]);
             self.enter(block.members[i], lane, Scored { key, row: block.ids[i] });
         }
     }
@@ -242,11 +239,12 @@ impl Tile {
     }
 
     /// How many pairs of a block the screening does not rule out, with the bounds as limits.
-    pub(crate) fn count(&mut self, setting: &Setting<'_>, block: &Block<'_>, rows: &IntRows<'_>) -> u64 {
+    pub(crate) fn count(&mut self, setting: &Setting<'_>, block: &Block<'_>) -> u64 {
+        let rows = &block.integers();
         let mut count = 0;
         self.set_limits(setting, u64::MAX, block.safe);
-        for start in (0..block.rows.len()).step_by(STRIDE) {
-            let range = start..(start + STRIDE).min(block.rows.len());
+        for start in (0..block.len()).step_by(STRIDE) {
+            let range = start..(start + STRIDE).min(block.len());
             let mut masks = [0; STRIDE];
             let masks = &mut masks[..range.len()];
             self.masks(setting, block, rows, range, masks);

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Numbers, plain_distance};
-use exact::{Level, Options, Subset, distance, neighbours};
+use exact::{Level, Method, Options, Subset, distance, neighbours};
 use types::{Element, Metric, RowSet, Vectors};
 
 const FLOAT_METRICS: [Metric; 3] = [Metric::L2, Metric::Cosine, Metric::InnerProduct];
@@ -81,8 +81,10 @@ fn mixed(numbers: &mut Numbers, kind: usize, count: usize, base: &Vectors) -> Ve
 
 /// All ways in which a search can be told to compute. The answer may not depend on them.
 fn ways() -> Vec<Options<'static>> {
-    let level = |level| Options { level: Some(level), threads: Some(1), ..Options::default() };
-    let mut ways: Vec<Options<'static>> = Level::available().into_iter().map(level).collect();
+    let way = |level, method| Options { level: Some(level), method, threads: Some(1), ..Options::default() };
+    let methods = [Method::F32, Method::Int8, Method::Int16];
+    let mut ways: Vec<Options<'static>> =
+        Level::available().into_iter().flat_map(|level| methods.map(|method| way(level, method))).collect();
     ways.push(Options { threads: Some(2), ..Options::default() });
     ways
 }
@@ -91,8 +93,7 @@ fn ways() -> Vec<Options<'static>> {
 /// may be equal.
 fn key(metric: Metric, query: &[f32], row: &[f32]) -> f64 {
     if metric == Metric::L2 {
-        let wide: Vec<f64> = query.iter().map(|&x| f64::from(x)).collect();
-        return kernel::l2_squared64(Level::Portable, row, &wide);
+        return kernel::l2_squared64(Level::Portable, row, query);
     }
     distance(metric, query, row)
 }
@@ -130,7 +131,8 @@ fn check(base: &Vectors, queries: &Vectors, metric: Metric, ks: &[usize], rows: 
             let subset = rows.map_or(Subset::All, Subset::Same);
             let truth = neighbours(base, queries, metric, k, subset, &options).unwrap();
             for (query, wanted) in wanted.iter().enumerate() {
-                let place = format!("{name}, {metric}, {:?}, k {k}, query {query}", options.level);
+                let way = (options.level, options.method);
+                let place = format!("{name}, {metric}, {way:?}, k {k}, query {query}");
                 assert_eq!(truth.matching(query), wanted.len() as u64, "rows that qualify: {place}");
                 let found: Vec<u32> = truth.of(query).iter().map(|n| n.row).collect();
                 let rows: Vec<u32> = wanted.iter().take(k).map(|w| w.1).collect();
@@ -234,6 +236,45 @@ fn bytes_halves_and_bits() {
             let (base, queries) =
                 (numbers.bytes(150, dim, Element::Bit), numbers.bytes(count, dim, Element::Bit));
             check(&base, &queries, Metric::Hamming, &[1, 20, 155], None, &format!("bits, dim {dim}"));
+        }
+    }
+}
+
+/// Enough rows that the k-th best key is guessed from a sample, and methods are compared.
+#[test]
+fn guesses_are_verified() {
+    let mut numbers = Numbers(46);
+    for kind in [0, 1, 6, 11, 16] {
+        let (base, name) = (made(&mut numbers, kind, 9_000, 12), KINDS[kind].0);
+        let queries = mixed(&mut numbers, kind, 40, &base);
+        for metric in FLOAT_METRICS {
+            check(&base, &queries, metric, &[1, 10, 140], None, &format!("{name}, 9,000 rows"));
+        }
+    }
+    // The first rows, which the sample may miss, are the nearest: every guess is too high at first.
+    let sorted: Vec<f32> = (0..9_000).flat_map(|row| [row as f32, 1.0]).collect();
+    let base = Vectors::from_f32(sorted, 9_000, 2).unwrap();
+    let queries = Vectors::from_f32(vec![0.0; 80], 40, 2).unwrap();
+    check(&base, &queries, Metric::L2, &[1, 10, 100], None, "sorted rows");
+}
+
+#[test]
+fn what_is_not_finite_is_an_error_that_names_the_row() {
+    for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+        for metric in FLOAT_METRICS {
+            for options in ways() {
+                let mut numbers = Numbers(47);
+                let mut values = numbers.floats(300 * 9);
+                values[123 * 9 + 4] = bad;
+                let base = Vectors::from_f32(values, 300, 9).unwrap();
+                let good = numbers.vectors(40, 9);
+                let error =
+                    neighbours(&base, &good, metric, 5, Subset::All, &options).unwrap_err().to_string();
+                assert!(error.contains("row 123 of the base"), "{error}");
+                let error =
+                    neighbours(&good, &base, metric, 5, Subset::All, &options).unwrap_err().to_string();
+                assert!(error.contains("row 123 of the queries"), "{error}");
+            }
         }
     }
 }
