@@ -251,7 +251,7 @@ impl PartReader {
         let mut head = [0; 16];
         let body = length.checked_sub(HASH).filter(|&n| n >= head.len() as u64).ok_or_else(no_part)?;
         input.read_exact(&mut head).map_err(io)?;
-        if &head[..7] != &MAGIC[..7] {
+        if head[..7] != MAGIC[..7] {
             return Err(no_part());
         }
         if head[7] != MAGIC[7] {

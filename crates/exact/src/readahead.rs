@@ -51,7 +51,7 @@ pub fn read_blocks(
 /// else they stay, for the next to read the same file. Vectors in memory are handed on at once, by no
 /// thread.
 ///
-/// Ends early where its flag says stop, within [`LOOK`]; the thread ends by itself after the step it
+/// Ends early where its flag says stop, within a few hundredths of a second; the thread ends by itself after the step it
 /// is in, and nobody waits for it.
 pub struct ReadAhead<'a> {
     blocks: Arc<[Range<usize>]>,

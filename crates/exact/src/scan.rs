@@ -13,10 +13,12 @@
 use crate::ExactError;
 use crate::block::Block;
 use crate::distance::Probe;
-use crate::frame::{Frame, MOST_DIM};
+use crate::frame::Frame;
 use crate::method::Method;
+use crate::source::{Source, count};
 use crate::tile::{Setting, Tile};
 use crate::topk::Scored;
+use crate::trial::TRIAL_FROM_QUERIES;
 use kernel::{Level, SCREEN_ROWS, TILE_QUERIES};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -30,12 +32,6 @@ const SAMPLE: u64 = 32;
 const DEVIATIONS: f64 = 4.0;
 /// Rows, in multiples of k, from which a guess pays.
 const GUESS_FROM: usize = 64;
-/// Rows and queries on which methods are compared.
-const TRIAL_ROWS: usize = 1024;
-const TRIAL_QUERIES: usize = 64;
-/// Fewer rows or queries than these are not worth a trial.
-const TRIAL_FROM_ROWS: usize = 8192;
-const TRIAL_FROM_QUERIES: usize = 24;
 /// Most cases of one scan: a bit each.
 pub(crate) const MOST_CASES: usize = 64;
 
@@ -68,7 +64,7 @@ pub(crate) struct Found {
 }
 
 /// Bounds on the k-th best key, by case and query.
-type Bounds = Vec<Vec<f64>>;
+pub(crate) type Bounds = Vec<Vec<f64>>;
 
 impl Scan<'_> {
     /// The best rows of `rows` and of `earlier` (by case and query, as [`Found::lists`]).
@@ -140,9 +136,7 @@ impl Scan<'_> {
             return Ok(None);
         }
         let counts: Vec<usize> = self.cases.iter().map(|case| count(*case, rows)).collect();
-        let worth = |case: usize| {
-            counts[case] >= GUESS_FROM * self.k && known[case].iter().any(|known| *known == f64::INFINITY)
-        };
+        let worth = |case: usize| counts[case] >= GUESS_FROM * self.k && known[case].contains(&f64::INFINITY);
         let worth: Vec<bool> = (0..self.cases.len()).map(worth).collect();
         if !worth.contains(&true) {
             return Ok(None);
@@ -163,7 +157,7 @@ impl Scan<'_> {
         Ok(Some(guesses))
     }
 
-    fn setting(&self, k: usize) -> Setting<'_> {
+    pub(crate) fn setting(&self, k: usize) -> Setting<'_> {
         Setting {
             queries: self.queries,
             metric: self.metric,
@@ -176,7 +170,7 @@ impl Scan<'_> {
 
     /// One pass over the rows of `source` for the queries at `places`; no key above its bound is
     /// taken. Nothing is reported to `watch` by a pass over a sample.
-    fn pass(
+    pub(crate) fn pass(
         &self,
         places: &[usize],
         k: usize,
@@ -218,7 +212,8 @@ impl Scan<'_> {
         Ok(Found { lists, matching })
     }
 
-    fn load<'b>(
+    /// Brings rows into a block.
+    pub(crate) fn load<'b>(
         &'b self,
         block: &mut Block<'b>,
         chunk: &[(u32, u64)],
@@ -249,7 +244,7 @@ impl Scan<'_> {
         wanted.min(rows / k.saturating_mul(16).max(1024)).max(1)
     }
 
-    fn tiles(
+    pub(crate) fn tiles(
         &self,
         setting: &Setting<'_>,
         places: &[usize],
@@ -306,120 +301,8 @@ impl Scan<'_> {
         }
         lists
     }
-
-    /// The cheapest method, judged on some rows and queries.
-    pub(crate) fn choose(&self, rows: &Range<usize>) -> Result<Method, ExactError> {
-        let most = self.cases.iter().map(|case| count(*case, rows)).max().unwrap_or(0);
-        let plain = self.metric == Metric::Hamming || self.base.dim() > MOST_DIM || self.base.dim() == 0;
-        if plain || most < TRIAL_FROM_ROWS || self.asked.len() < TRIAL_FROM_QUERIES {
-            return Ok(Method::F32);
-        }
-        let every = self.asked.len().div_ceil(TRIAL_QUERIES);
-        let asked: Vec<usize> = self.asked.iter().copied().step_by(every).collect();
-        // The largest case alone: most pairs are its.
-        let largest = self.cases.last().copied().flatten();
-        let cases = [largest];
-        let trial = |method| Scan { asked: &asked, cases: &cases, method, watch: &|_| false, ..*self };
-        let sample = (most / TRIAL_ROWS).max(1) as u64;
-        let depth = (self.k * TRIAL_ROWS).div_ceil(most) + 1;
-        let scan = trial(Method::F32);
-        let all: Vec<usize> = (0..asked.len()).collect();
-        let nothing = [vec![[].as_slice(); asked.len()]];
-        let unbound = vec![vec![f64::INFINITY; asked.len()]];
-        let found =
-            scan.pass(&all, depth, &unbound, &nothing, Source::sample(&scan, rows.clone(), sample))?;
-        let last = |list: &Vec<Scored>| list.get(depth - 1).map_or(f64::INFINITY, |last| last.key);
-        let bounds: Bounds = found.lists.iter().map(|lists| lists.iter().map(last).collect()).collect();
-        let pairs = found.matching[0].max(1) as f64 * asked.len() as f64;
-        let rate = |method| {
-            let scan = trial(method);
-            Ok::<_, ExactError>(
-                scan.count(&bounds, Source::sample(&scan, rows.clone(), sample))? as f64 / pairs,
-            )
-        };
-        let (level, dim, queries) = (self.level, self.base.dim(), self.asked.len());
-        let mut cheapest = (Method::F32, f64::INFINITY);
-        for method in [Method::Int8, Method::Int16, Method::F32] {
-            let cost = method.cost(level, dim, queries, rate(method)?);
-            if cost < cheapest.1 {
-                cheapest = (method, cost);
-            }
-        }
-        Ok(cheapest.0)
-    }
-
-    /// How many pairs of the rows of `source` are not ruled out by the bounds.
-    fn count(&self, bounds: &Bounds, mut source: Source<'_>) -> Result<u64, ExactError> {
-        let setting = self.setting(1);
-        let all: Vec<usize> = (0..self.asked.len()).collect();
-        let nothing = [vec![[].as_slice(); all.len()]];
-        let mut tiles = self.tiles(&setting, &all, 1, bounds, &nothing);
-        let chunk = source.take(4 * TRIAL_ROWS);
-        let mut block = Block::default();
-        self.load(&mut block, &chunk, &setting)?;
-        Ok(tiles.par_iter_mut().map(|tile| tile.count(&setting, &block)).sum())
-    }
 }
 
-/// Rows of a case in a range.
-pub(crate) fn count(case: Option<&RowSet>, rows: &Range<usize>) -> usize {
-    case.map_or(rows.len(), |set| set.count_in(rows.clone()))
-}
-
-/// Rows of any case, with their cases, in order.
-struct Source<'a> {
-    rows: Box<dyn Iterator<Item = (u32, u64)> + 'a>,
-    sample: bool,
-    most: usize,
-}
-
-impl<'a> Source<'a> {
-    fn all(scan: &'a Scan<'_>, rows: Range<usize>) -> Source<'a> {
-        let most = scan.cases.iter().map(|case| count(*case, &rows)).max().unwrap_or(0);
-        Source { rows: members(scan.cases, rows), sample: false, most }
-    }
-
-    /// About one row in `every`, chosen by a hash of its number, so that no period of the data meets
-    /// one of ours.
-    fn sample(scan: &'a Scan<'_>, rows: Range<usize>, every: u64) -> Source<'a> {
-        let chosen = move |&(row, _): &(u32, u64)| {
-            // SplitMix64's mixing.
-            let z = (u64::from(row) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-            let z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-            let z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-            (u128::from(z ^ z >> 31) * u128::from(every)) >> 64 == 0
-        };
-        let all = Source::all(scan, rows);
-        Source { rows: Box::new(all.rows.filter(chosen)), sample: true, most: all.most / every as usize }
-    }
-
-    fn is_sample(&self) -> bool {
-        self.sample
-    }
-
-    fn most(&self) -> usize {
-        self.most
-    }
-
-    fn take(&mut self, rows: usize) -> Vec<(u32, u64)> {
-        self.rows.by_ref().take(rows).collect()
-    }
-}
-
-/// The rows of `range` that are in a case, each with its cases.
-fn members<'a>(
-    cases: &'a [Option<&'a RowSet>],
-    range: Range<usize>,
-) -> Box<dyn Iterator<Item = (u32, u64)> + 'a> {
-    match cases {
-        [None] => Box::new(range.map(|row| (row as u32, 1))),
-        [Some(set)] => Box::new(set.iter_in(range).map(|row| (row as u32, 1))),
-        _ => Box::new(range.filter_map(move |row| {
-            let of = cases
-                .iter()
-                .enumerate()
-                .fold(0_u64, |of, (i, case)| of | u64::from(case.is_none_or(|set| set.contains(row))) << i);
-            (of != 0).then_some((row as u32, of))
-        })),
-    }
-}
+#[cfg(test)]
+#[path = "scan_tests.rs"]
+mod tests;

@@ -7,12 +7,12 @@
 
 use crate::distance::{Probe, check_pair};
 use crate::frame::Frame;
-use crate::scan::{Found, MOST_CASES, Scan, count};
+use crate::scan::{Found, Scan};
+use crate::sharing::{Planned, Sharing, plan, units_of};
 use crate::topk::Scored;
 use crate::{ExactError, Group, Method, Partial, Scratch, Searcher};
 use kernel::Level;
 use rayon::prelude::*;
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -41,18 +41,6 @@ pub struct Options<'a> {
     pub memory: Option<u64>,
     /// Whether cases share a scan. For tests and benchmarks: the answer does not depend on it.
     pub sharing: Sharing,
-}
-
-/// Whether cases (filters) of the same queries go over the rows together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sharing {
-    /// As the cost rule says: see [`Search`].
-    #[default]
-    Auto,
-    /// Always.
-    Together,
-    /// Never: each case reads its own rows.
-    Apart,
 }
 
 /// The rows among which neighbours are sought.
@@ -116,35 +104,6 @@ pub struct Search<'a> {
     done: AtomicU64,
     total: AtomicU64,
     found: Partial,
-}
-
-/// Queries that go over the rows of some cases together.
-struct Planned<'a> {
-    queries: Vec<usize>,
-    /// Numbers of the cases, and their rows (none for all), from the fewest to the most.
-    numbers: Vec<usize>,
-    rows: Vec<Option<&'a RowSet>>,
-    method: OnceLock<Method>,
-}
-
-impl Planned<'_> {
-    /// Rows that are looked at in `range`.
-    fn row_count(&self, range: &Range<usize>) -> usize {
-        match self.rows.as_slice() {
-            [one] => count(*one, range),
-            rows if rows.contains(&None) => range.len(),
-            rows => union_count(rows, range),
-        }
-    }
-
-    fn pairs(&self, range: &Range<usize>) -> u64 {
-        self.row_count(range) as u64 * self.queries.len() as u64
-    }
-}
-
-/// Rows of `range` in any of the sets (none stands for all rows).
-fn union_count(sets: &[Option<&RowSet>], range: &Range<usize>) -> usize {
-    range.clone().filter(|&row| sets.iter().any(|set| set.is_none_or(|set| set.contains(row)))).count()
 }
 
 impl<'a> Search<'a> {
@@ -345,75 +304,4 @@ pub(crate) fn thread_pool(threads: Option<usize>) -> Result<rayon::ThreadPool, E
     let threads = threads.unwrap_or(0);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).thread_name(|i| format!("exact-{i}"));
     pool.build().map_err(|source| ExactError::Threads { threads, source })
-}
-
-/// Rows (none for all) and the queries that look at them.
-type Unit<'a> = (Option<&'a RowSet>, Vec<usize>);
-
-/// The units of one case.
-fn units_of<'a>(base: &Vectors, queries: &Vectors, subset: Subset<'a>) -> Result<Vec<Unit<'a>>, ExactError> {
-    let all = || (0..queries.rows()).collect();
-    let units: Vec<Unit<'a>> = match subset {
-        Subset::All => vec![(None, all())],
-        Subset::Same(rows) => vec![(Some(rows), all())],
-        Subset::Groups(groups) => groups.iter().map(|g| (g.rows.as_deref(), g.queries.clone())).collect(),
-    };
-    for (rows, asked) in &units {
-        if let Some(rows) = rows
-            && rows.rows() != base.rows()
-        {
-            let (found, expected) = (rows.rows(), base.rows());
-            return Err(ExactError::Length { what: "row set", unit: "rows", found, expected });
-        }
-        if let Some(&past) = asked.iter().find(|&&q| q >= queries.rows()) {
-            let (found, expected) = (past + 1, queries.rows());
-            return Err(ExactError::Length { what: "groups", unit: "queries", found, expected });
-        }
-    }
-    Ok(units)
-}
-
-/// Units, with the numbers of their cases, put into scans by the cost rule of [`Search`].
-fn plan<'a>(
-    units: Vec<(usize, Option<&'a RowSet>, Vec<usize>)>,
-    rows: usize,
-    sharing: Sharing,
-) -> Vec<Planned<'a>> {
-    let mut places: HashMap<Vec<usize>, usize> = HashMap::new();
-    let mut by_queries: Vec<Vec<(usize, Option<&'a RowSet>)>> = Vec::new();
-    for (number, set, queries) in units {
-        let place = *places.entry(queries).or_insert(by_queries.len());
-        if place == by_queries.len() {
-            by_queries.push(Vec::new());
-        }
-        by_queries[place].push((number, set));
-    }
-    let mut asked: Vec<(Vec<usize>, usize)> = places.into_iter().collect();
-    asked.sort_unstable_by_key(|(_, place)| *place);
-    let mut scans = Vec::new();
-    for ((queries, _), mut cases) in asked.into_iter().zip(by_queries) {
-        let size = |set: Option<&RowSet>| set.map_or(rows, RowSet::count);
-        cases.sort_by_key(|(_, set)| size(*set));
-        for cases in cases.chunks(MOST_CASES) {
-            let sets: Vec<Option<&RowSet>> = cases.iter().map(|(_, set)| *set).collect();
-            let apart: usize = sets.iter().map(|set| size(*set)).sum();
-            let together = match sharing {
-                Sharing::Together => true,
-                Sharing::Apart => false,
-                Sharing::Auto => {
-                    cases.len() > 1 && union_count(&sets, &(0..rows)) as f64 * 1.05 < apart as f64
-                }
-            };
-            let width = if together { cases.len() } else { 1 };
-            for cases in cases.chunks(width) {
-                scans.push(Planned {
-                    queries: queries.clone(),
-                    numbers: cases.iter().map(|(number, _)| *number).collect(),
-                    rows: cases.iter().map(|(_, set)| *set).collect(),
-                    method: OnceLock::new(),
-                });
-            }
-        }
-    }
-    scans
 }

@@ -58,7 +58,7 @@ enum Screen {
     Integers {
         tile: IntTile,
         queries: Vec<IntQuery>,
-        limits: Limits,
+        limits: Box<Limits>,
     },
     /// Counts of bits are exact: there is nothing to decide afterwards.
     Bits {
@@ -274,12 +274,12 @@ impl Screen {
         let queries: Vec<IntQuery> = probes.iter().map(query).collect();
         let integers: Vec<&[i16]> = queries.iter().map(|q| q.integers.as_slice()).collect();
         let tile = IntTile::new(setting.level, width, setting.dim, &integers);
-        let mut limits = Limits {
+        let mut limits = Box::new(Limits {
             per_lost: [0.0; TILE_QUERIES],
             per_norm: [0.0; TILE_QUERIES],
             per_offset: [0.0; TILE_QUERIES],
             limit: [f32::INFINITY; TILE_QUERIES],
-        };
+        });
         for (lane, query) in queries.iter().enumerate() {
             let [lost, norm, offset] = query.coefficients();
             (limits.per_lost[lane], limits.per_norm[lane], limits.per_offset[lane]) = (lost, norm, offset);

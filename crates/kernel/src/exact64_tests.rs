@@ -54,8 +54,7 @@ fn sums_that_decide_are_the_plain_ones_and_the_same_at_every_level() {
             let dot: f64 = a.iter().zip(&b64).map(|(&x, y)| f64::from(x) * y).sum();
             let size: f64 = a.iter().zip(&b64).map(|(&x, y)| (f64::from(x) * y).abs()).sum();
             let l2: f64 = a.iter().zip(&b64).map(|(&x, y)| (f64::from(x) - y).powi(2)).sum();
-            let (dot_ours, l2_ours) =
-                (dot64(Level::Portable, &a, &b), l2_squared64(Level::Portable, &a, &b));
+            let (dot_ours, l2_ours) = (dot64(Level::Portable, &a, &b), l2_squared64(Level::Portable, &a, &b));
             assert!((dot_ours - dot).abs() <= size * 1e-12, "dim {dim} kind {kind}");
             assert!((l2_ours - l2).abs() <= l2 * 1e-12, "dim {dim} kind {kind}");
             for level in Level::available() {

@@ -118,13 +118,12 @@ impl CentreSums {
     /// Takes a component of each lane.
     #[inline(always)]
     fn add_squares(&mut self, y: &[f32]) {
-        for lane in 0..LANES {
-            self.squares[lane] += y[lane] * y[lane];
+        for (squares, y) in self.squares.iter_mut().zip(y) {
+            *squares += y * y;
         }
-        for lane in 0..LANES {
-            let size = y[lane].abs();
+        for (largest, y) in self.largest.iter_mut().zip(y) {
             // Not `max`, which asks about NaN in three instructions.
-            self.largest[lane] = if size > self.largest[lane] { size } else { self.largest[lane] };
+            *largest = if y.abs() > *largest { y.abs() } else { *largest };
         }
     }
 
