@@ -99,7 +99,6 @@ pub(super) fn scan<T: Send>(
         memory: ask.setting.memory,
         method: ask.setting.method,
         sharing: ask.setting.sharing,
-        ..exact::Options::default()
     };
     let hashed = keep.header.job.base_hash.is_none();
     let search = || {
