@@ -88,7 +88,7 @@ proptest! {
         for shard in 1..=shards {
             let range = shard_rows(rows, 1024, shard, shards);
             prop_assert_eq!(range.start, end);
-            prop_assert!(range.end % 1024 == 0 || range.end == rows);
+            prop_assert!(range.end.is_multiple_of(1024) || range.end == rows);
             end = range.end;
         }
         prop_assert_eq!(end, rows);
