@@ -26,6 +26,8 @@ use types::{Metric, RowSet, Vectors};
 
 /// Bytes of decoded rows in a block: several blocks fit any shared cache.
 const BLOCK_BYTES: usize = 4 << 20;
+/// Rows in a block at most: short rows that are decided soon after they were read are still near.
+const MOST_BLOCK_ROWS: usize = 4096;
 /// One row in so many is in the sample.
 const SAMPLE: u64 = 32;
 /// A guess lies so many standard deviations above the mean: one query in some 30,000 is guessed too low.
@@ -183,7 +185,8 @@ impl Scan<'_> {
         let mut tiles = self.tiles(&setting, places, parts, bounds, earlier);
         let mut matching = vec![0; self.cases.len()];
         let row_bytes = (self.base.dim() * 4).max(1);
-        let step = (BLOCK_BYTES.min(self.block_bytes) / row_bytes).clamp(SCREEN_ROWS * parts, 1 << 16);
+        let step = (BLOCK_BYTES.min(self.block_bytes) / row_bytes)
+            .clamp(SCREEN_ROWS * parts, MOST_BLOCK_ROWS.max(SCREEN_ROWS * parts));
         // While a block is scanned the next one is made ready, so that no thread waits for the others.
         let (mut block, mut next) = (Block::default(), Block::default());
         let mut chunk = source.take(step);
