@@ -166,7 +166,9 @@ impl Sink {
             return written.map_err(|e| self.failed(e));
         }
         self.memory.extend_from_slice(bytes);
-        if self.memory.len() > self.limit {
+        // What is known to be large goes to the file at once.
+        let large = self.expected.is_some_and(|expected| expected > self.limit as u64);
+        if large || self.memory.len() > self.limit {
             let dir = self.cache_dir.as_ref().unwrap_or(&self.temp_dir);
             let spill = self.spill.insert(Spill::create(dir, &self.key)?);
             let written = spill.file.write_all(&[0; HEADER_BYTES]);

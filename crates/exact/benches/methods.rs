@@ -21,9 +21,11 @@ fn main() {
         say("methods: give a data set after --; nothing to do without one");
         return;
     };
-    let mut options = dataset::OpenOptions::default();
-    options.queries = value("--queries").map(PathBuf::from);
-    options.metric = value("--metric").and_then(|m| m.parse().ok());
+    let options = dataset::OpenOptions {
+        queries: value("--queries").map(PathBuf::from),
+        metric: value("--metric").and_then(|m| m.parse().ok()),
+        ..dataset::OpenOptions::default()
+    };
     let set = dataset::open(&PathBuf::from(base), &options).expect("a data set");
     let metric = set.require_metric().expect("a metric");
     let number = |name: &str, default: usize| value(name).and_then(|v| v.parse().ok()).unwrap_or(default);

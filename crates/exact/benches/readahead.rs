@@ -16,6 +16,12 @@ use types::Vectors;
 
 const DIM: usize = 768;
 
+fn say(text: &str) {
+    // A closed pipe is no reason to stop.
+    drop(writeln!(std::io::stdout(), "{text}"));
+}
+
+#[expect(clippy::disallowed_methods, reason = "a bench is a program and has arguments of its own")]
 fn main() {
     let numbers: Vec<usize> = std::env::args().filter_map(|word| word.parse().ok()).collect();
     let number = |i: usize, usual: usize| numbers.get(i).copied().unwrap_or(usual);
@@ -26,7 +32,11 @@ fn main() {
     let set = dataset::open(&path, &dataset::OpenOptions::default()).expect("made a moment ago");
     let base = &set.base;
     let budget = (mib as u64) << 20;
-    println!("{} x {DIM} f32, {:.1} GB, budget {mib} MiB", base.rows(), base.payload_bytes() as f64 / 1e9);
+    say(&format!(
+        "{} x {DIM} f32, {:.1} GB, budget {mib} MiB",
+        base.rows(),
+        base.payload_bytes() as f64 / 1e9
+    ));
     for _ in 0..rounds {
         pass(base, "read()", || read(&path));
         pass(base, "ReadAhead", || {
@@ -75,11 +85,11 @@ fn pass(base: &Vectors, name: &str, work: impl FnOnce() -> u64) {
     let sum = work();
     let took = start.elapsed().as_secs_f64();
     let cpu = cpu_seconds() - cpu;
-    println!(
+    say(&format!(
         "  {name}: {:.2} GB/s, {took:.2} s, {cpu:.2} s of CPU, peak resident {} MiB (sum {sum:x})",
         base.payload_bytes() as f64 / 1e9 / took,
         peak_mib().map_or_else(|| "?".to_owned(), |mib| mib.to_string()),
-    );
+    ));
     base.no_longer_needed(0..base.rows());
 }
 
