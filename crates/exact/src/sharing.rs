@@ -13,7 +13,7 @@ use types::{RowSet, Vectors};
 /// Whether cases (filters) of the same queries go over the rows together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sharing {
-    /// As the cost rule says: see [`Search`].
+    /// As the cost rule says: see [`crate::Search`].
     #[default]
     Auto,
     /// Always.

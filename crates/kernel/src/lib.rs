@@ -5,13 +5,13 @@
 //! [`hamming`] decide: the same bits on every machine and at every [`Level`], because the order of
 //! their additions is fixed.
 //!
-//! Between them stand [`quantise`] and [`IntTile`]: products of 8-bit and 16-bit integers that stand
+//! Between them stand [`quantise8`], [`quantise16`] and [`IntTile`]: products of 8-bit and 16-bit integers that stand
 //! for vectors, exact, compared with a limit in f32.
 //!
 //! What is not here: metrics, top-k, row sets, threads. The crate depends on nothing, so that it can
 //! be built alone for another architecture or under a sanitizer.
 //!
-//! Each instruction set is a small implementation of [`lanes::Lanes`]; the loops are written once.
+//! Each instruction set is a small implementation of `lanes::Lanes`; the loops are written once.
 
 #![expect(
     unsafe_code,
