@@ -18,6 +18,10 @@ const PAGE: usize = 4096;
 #[cfg(unix)]
 const ASK_BYTES: usize = 128 << 10;
 
+/// Pages that are looked at to tell whether a range is in memory.
+#[cfg(target_os = "linux")]
+const SAMPLED_PAGES: usize = 256;
+
 /// Longer requests gain nothing.
 #[cfg(target_os = "linux")]
 const MOST_ASK_BYTES: usize = 8 << 20;
@@ -108,6 +112,25 @@ impl ByteStore for Mapped {
 
     fn is_mapped(&self) -> bool {
         true
+    }
+
+    #[cfg(target_os = "linux")]
+    fn is_resident(&self, range: Range<usize>) -> bool {
+        use rustix::io::{ReadWriteFlags, preadv2};
+        let Some(pages) = self.pages(range) else { return true };
+        let step = (pages.len() / SAMPLED_PAGES).max(PAGE);
+        let cached = |at: usize| {
+            let mut byte = [0];
+            let into = &mut [std::io::IoSliceMut::new(&mut byte)];
+            // Does not wait for the disk: answers with an error where it would have to.
+            preadv2(&self.file, into, at as u64, ReadWriteFlags::NOWAIT).is_ok_and(|read| read == 1)
+        };
+        pages.clone().step_by(step).all(cached) && cached(pages.end - 1)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn is_resident(&self, _range: Range<usize>) -> bool {
+        false
     }
 
     #[cfg(unix)]
@@ -213,12 +236,19 @@ mod tests {
     fn what_is_given_back_is_no_longer_resident() {
         const LENGTH: usize = 16 << 20;
         let (_dir, mapped) = file(LENGTH);
+        // Pages that are not on the disk yet cannot be given back.
+        mapped.file.sync_all().unwrap();
         mapped.make_resident(0..LENGTH);
         assert_eq!(resident_kib(&mapped), LENGTH as u64 >> 10);
+        assert!(mapped.is_resident(0..LENGTH));
         // Half a page stays, because the bytes behind it are needed.
         mapped.no_longer_needed(100..LENGTH / 2 + 100);
         assert_eq!(resident_kib(&mapped), LENGTH as u64 >> 11);
         mapped.no_longer_needed(LENGTH / 2 + 100..LENGTH);
         assert_eq!(resident_kib(&mapped), 0);
+        // A file system in memory (tmpfs) keeps its pages.
+        const TMPFS: u64 = 0x0102_1994;
+        let kept = rustix::fs::fstatfs(&mapped.file).unwrap().f_type as u64 == TMPFS;
+        assert_eq!(mapped.is_resident(0..LENGTH), kept);
     }
 }

@@ -67,7 +67,7 @@ impl<'a> ReadAhead<'a> {
     /// Of the rows at most `memory` bytes are in memory at a time: the range handed out, those read
     /// ahead and those being given back. The range handed out and the next are read in any case, so
     /// ranges should be a third of the budget or less. Without a budget at most 256 MiB are read
-    /// ahead, and nothing is given back.
+    /// ahead, nothing is given back, and nothing is done where all is in memory already.
     ///
     /// # Panics
     /// Where a range reaches past the last row.
@@ -78,7 +78,10 @@ impl<'a> ReadAhead<'a> {
         stop: Option<&'a AtomicBool>,
     ) -> ReadAhead<'a> {
         let blocks: Arc<[Range<usize>]> = blocks.into_iter().filter(|rows| !rows.is_empty()).collect();
-        let reader = base.is_mapped().then(|| Shared::start(base, &blocks, memory)).flatten();
+        let rows = blocks.first().map_or(0, |b| b.start)..blocks.last().map_or(0, |b| b.end);
+        // What is in memory already, and need not leave it, needs no reader.
+        let at_hand = memory.is_none() && base.is_resident(rows);
+        let reader = (base.is_mapped() && !at_hand).then(|| Shared::start(base, &blocks, memory)).flatten();
         ReadAhead { blocks, handed: 0, reader, stop, waited: Duration::ZERO }
     }
 

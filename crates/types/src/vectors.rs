@@ -21,6 +21,12 @@ pub trait ByteStore: Send + Sync {
         false
     }
 
+    /// Whether the bytes are in memory already, judged by a sample of them; false where that cannot be
+    /// told.
+    fn is_resident(&self, _range: Range<usize>) -> bool {
+        true
+    }
+
     /// Asks for the bytes to be read. Does not wait for them, except for a place in the queue of the
     /// disk.
     fn will_need(&self, _range: Range<usize>) {}
@@ -264,6 +270,11 @@ impl Vectors {
     /// Bytes of the store from the first to the last of `rows`, with the gaps between them.
     pub fn spanned_bytes(&self, rows: Range<usize>) -> u64 {
         self.span(rows).len() as u64
+    }
+
+    /// Whether `rows` are in memory already; see [`ByteStore::is_resident`].
+    pub fn is_resident(&self, rows: Range<usize>) -> bool {
+        self.store.is_resident(self.span(rows))
     }
 
     /// Asks for `rows` to be read ahead; see [`ByteStore::will_need`].

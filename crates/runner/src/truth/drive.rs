@@ -15,9 +15,6 @@ const PAIR_PRODUCTS: f64 = 64.0;
 /// Steps grow by at most this factor, because the first rows of a search are not typical.
 const GROWTH: f64 = 8.0;
 
-/// A base of fewer bytes is taken to fit memory where no limit is given.
-const FITS_MEMORY: u64 = 4 << 30;
-
 /// Steps end at multiples of this many rows: the chunks of the content hash.
 const STEP_ROWS: usize = dataset::HASH_CHUNK_ROWS;
 
@@ -40,10 +37,9 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// The memory by which blocks are measured. Without a limit a base that fits half of memory is read in
-    /// blocks as large as they get.
-    fn read_memory(&self, base: &Vectors) -> Option<u64> {
-        self.memory.or_else(|| (base.payload_bytes() < FITS_MEMORY).then_some(FITS_MEMORY))
+    /// The memory by which blocks of `rows` are measured: as large as they get where all is in memory.
+    fn read_memory(&self, base: &Vectors, rows: &Range<usize>) -> Option<u64> {
+        self.memory.or_else(|| base.is_resident(rows.clone()).then_some(u64::MAX))
     }
 
     fn pairs_per_row(&self) -> f64 {
@@ -112,7 +108,7 @@ pub(super) fn drive<E: From<ExactError>>(
         let begun = Instant::now();
         // The time of the search is that of reading and searching, not of what is done afterwards.
         let mut since = begun;
-        let blocks = exact::read_blocks(base, from..end, work.read_memory(base), STEP_ROWS);
+        let blocks = exact::read_blocks(base, from..end, work.read_memory(base, &(from..end)), STEP_ROWS);
         for rows in exact::ReadAhead::new(base, blocks, work.memory, Some(stop)) {
             let before = ((rows.start - work.rows.start) as f64 * per_row) as u64;
             gauge.begin_step(before, (rows.len() as f64 * per_row) as u64);
