@@ -41,6 +41,10 @@ impl ByteStore for Store {
         true
     }
 
+    fn is_resident(&self, range: Range<usize>) -> bool {
+        self.resident(range.start / ROW..range.end / ROW) == range.len() / ROW
+    }
+
     fn will_need(&self, range: Range<usize>) {
         self.log.lock().unwrap().asked[range.start / ROW..range.end / ROW].fill(true);
     }
@@ -117,6 +121,16 @@ fn what_fits_the_budget_or_has_none_stays_in_memory() {
         assert_eq!(walk.count(), 3);
         assert_eq!(store.resident(0..100), 100);
     }
+}
+
+#[test]
+fn what_is_in_memory_already_is_handed_on_at_once() {
+    let (store, base) = Store::of_rows(100, Duration::from_millis(50));
+    store.make_resident(0..100 * ROW);
+    store.log.lock().unwrap().asked.fill(false);
+    let walk = ReadAhead::new(&base, [0..30, 30..100], None, None);
+    assert_eq!(walk.count(), 2);
+    assert!(!store.log.lock().unwrap().asked.contains(&true), "nobody asks for it again");
 }
 
 #[test]
