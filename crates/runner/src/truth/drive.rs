@@ -61,8 +61,8 @@ pub(super) fn first_products(level: exact::Level, threads: usize, step: Duration
     let per_thread = match level {
         exact::Level::Portable => 2e9,
         exact::Level::Neon => 1e10,
-        exact::Level::Avx2 => 4e10,
-        _ => 1e11,
+        exact::Level::Avx2 => 1e11,
+        _ => 6e11,
     };
     per_thread * threads as f64 * step.as_secs_f64() / 10.0
 }
