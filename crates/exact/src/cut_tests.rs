@@ -1,23 +1,10 @@
 //! The f32 screening never rules out what is at the limit.
 
 use super::*;
+use crate::test_numbers::Numbers;
 use kernel::{Level, SCORE_ROWS, SCREEN_ROWS, Tile, dot64, l2_squared64, scores, screen};
 
-/// SplitMix64, for numbers that are the same on every machine.
-struct Numbers(u64);
-
 impl Numbers {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-    /// -1 to 1.
-    fn unit(&mut self) -> f32 {
-        (self.next() >> 40) as f32 / (1 << 23) as f32 - 1.0
-    }
     /// A vector of one of the kinds that break careless code.
     fn vector(&mut self, dim: usize, kind: u64) -> Vec<f32> {
         let scale = [1.0, 1.0, 1e-3, 1e30, 1e-40, 1e15, 1.0, 1.0][kind as usize % 8];

@@ -2,23 +2,12 @@
 
 use super::*;
 use crate::distance::{Probe, norm};
+use crate::test_numbers::Numbers;
 use kernel::{IntRows, IntTile, Limits, PANEL_ROWS, TILE_QUERIES};
 
-/// SplitMix64.
-struct Numbers(u64);
-
 impl Numbers {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-    fn unit(&mut self) -> f32 {
-        (self.next() >> 40) as f32 / (1 << 23) as f32 - 1.0
-    }
-    fn vector(&mut self, dim: usize, kind: usize) -> Vec<f32> {
+    /// A vector of one of the kinds that break a careless bound.
+    fn of_kind(&mut self, dim: usize, kind: usize) -> Vec<f32> {
         (0..dim)
             .map(|d| match kind {
                 0 => self.unit(),
@@ -67,7 +56,7 @@ fn frames(numbers: &mut Numbers, metric: Metric, dim: usize, kind: usize) -> Vec
     [kind, 0, 1]
         .into_iter()
         .map(|kind| {
-            let rows: Vec<f32> = (0..4).flat_map(|_| numbers.vector(dim, kind)).collect();
+            let rows: Vec<f32> = (0..4).flat_map(|_| numbers.of_kind(dim, kind)).collect();
             let rows = Vectors::from_f32(rows, 4, dim).expect("4 rows");
             Frame::new(&rows, metric, 0..4)
         })
@@ -84,7 +73,7 @@ fn a_pair_at_the_limit_is_never_out_and_a_far_one_often_is() {
             if pair % (1 + dim / 50) != 0 {
                 continue;
             }
-            let (x, q) = (numbers.vector(dim, pair % KINDS), numbers.vector(dim, pair / KINDS));
+            let (x, q) = (numbers.of_kind(dim, pair % KINDS), numbers.of_kind(dim, pair / KINDS));
             for metric in [Metric::L2, Metric::Cosine, Metric::InnerProduct] {
                 let key = key(metric, &q, &x);
                 if key.is_nan() {
@@ -122,10 +111,10 @@ fn the_window_is_narrow() {
     let mut numbers = Numbers(12);
     let dim = 768;
     for metric in [Metric::L2, Metric::Cosine, Metric::InnerProduct] {
-        let rows: Vec<f32> = (0..64).flat_map(|_| numbers.vector(dim, 0)).collect();
+        let rows: Vec<f32> = (0..64).flat_map(|_| numbers.of_kind(dim, 0)).collect();
         let rows = Vectors::from_f32(rows, 64, dim).expect("64 rows");
         let frame = Frame::new(&rows, metric, 0..64);
-        let (x, q) = (numbers.vector(dim, 0), numbers.vector(dim, 0));
+        let (x, q) = (numbers.of_kind(dim, 0), numbers.of_kind(dim, 0));
         let size = norm(Level::Portable, &q) * norm(Level::Portable, &x);
         let unit = if metric == Metric::Cosine { 1.0 } else { size };
         for level in Level::available() {

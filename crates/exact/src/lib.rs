@@ -31,6 +31,8 @@ mod searcher;
 mod sharing;
 mod source;
 mod summary;
+#[cfg(test)]
+mod test_numbers;
 mod tile;
 mod topk;
 mod trial;
