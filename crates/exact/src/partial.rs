@@ -80,30 +80,6 @@ impl Partial {
         length("earlier findings", "rows", self.rows.end.max(rows), rows)
     }
 
-    /// What one search over the rows of `self` and `next`, which lie right behind, would have found.
-    ///
-    /// # Errors
-    /// Where the ranges do not touch, or cases or queries differ.
-    pub fn merge(mut self, next: Partial, k: usize) -> Result<Partial, ExactError> {
-        next.check(self.cases(), self.queries(), usize::MAX)?;
-        if next.rows.start != self.rows.end {
-            let (found, expected) = (next.rows.start, self.rows.end);
-            return Err(ExactError::Length { what: "findings before these", unit: "rows", found, expected });
-        }
-        for (ours, theirs) in self.cases.iter_mut().zip(next.cases) {
-            for (list, more) in ours.lists.iter_mut().zip(theirs.lists) {
-                list.extend(more);
-                list.sort_unstable();
-                list.truncate(k);
-            }
-            for (count, more) in ours.matching.iter_mut().zip(theirs.matching) {
-                *count += more;
-            }
-        }
-        self.rows.end = next.rows.end;
-        Ok(self)
-    }
-
     /// The truth of each case at depth `k`.
     pub fn truths(self, metric: Metric, k: usize) -> Vec<Truth> {
         let truth = |case: PartialCase| {

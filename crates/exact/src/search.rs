@@ -80,7 +80,7 @@ pub fn neighbours(
 ///
 /// What it finds does not depend on how the rows are divided: `advance` may be called with any
 /// steps, the state ([`Search::found`]) saved between them and continued elsewhere
-/// ([`Search::resume`]), and searches of neighbouring ranges merged ([`Partial::merge`]).
+/// ([`Search::resume`]), and searches of neighbouring ranges merged ([`crate::merge_parts`]).
 ///
 /// Cost rule of cases: a scan costs its rows times its queries. Cases of the same queries share one scan,
 /// which looks at each row of their union once, where the union has fewer rows than the cases together,
@@ -103,6 +103,8 @@ pub struct Search<'a> {
     searcher: OnceLock<Searcher>,
     done: AtomicU64,
     total: AtomicU64,
+    /// Whether each query has a distance to any row.
+    defined: Vec<bool>,
     found: Partial,
 }
 
@@ -123,8 +125,13 @@ impl<'a> Search<'a> {
         if k == 0 {
             return Err(ExactError::ZeroK);
         }
-        if let Some(row) = (0..queries.rows()).find(|&query| !Probe::new(queries, query).norm.is_finite()) {
-            return Err(ExactError::NotFinite { what: "queries", row });
+        let mut defined = Vec::with_capacity(queries.rows());
+        for row in 0..queries.rows() {
+            let probe = Probe::new(queries, row);
+            if !probe.norm.is_finite() {
+                return Err(ExactError::NotFinite { what: "queries", row });
+            }
+            defined.push(probe.is_defined(metric));
         }
         let mut units = Vec::new();
         for (number, &subset) in cases.iter().enumerate() {
@@ -147,6 +154,7 @@ impl<'a> Search<'a> {
             searcher: OnceLock::new(),
             done: AtomicU64::new(0),
             total: AtomicU64::new(0),
+            defined,
             found: Partial::new(0, cases.len(), queries.rows()),
         })
     }
@@ -173,24 +181,19 @@ impl<'a> Search<'a> {
         let pairs = self.scans.iter().map(|scan| scan.pairs(&rows)).sum();
         (self.done, self.total) = (AtomicU64::new(0), AtomicU64::new(pairs));
         let found = self.pool.install(|| self.search_rows(&rows))?;
-        let defined: Vec<bool> = (0..self.queries.rows()).map(|query| self.defined(query)).collect();
         let cases = self.found.advance(rows.end);
         for (scan, found) in self.scans.iter().zip(found) {
             let Found { lists, matching } = found;
             for ((&number, lists), matching) in scan.numbers.iter().zip(lists).zip(matching) {
                 for (&query, list) in scan.queries.iter().zip(lists) {
                     cases[number].lists[query] = list;
-                    if defined[query] {
+                    if self.defined[query] {
                         cases[number].matching[query] += matching;
                     }
                 }
             }
         }
         Ok(())
-    }
-
-    fn defined(&self, query: usize) -> bool {
-        Probe::new(self.queries, query).is_defined(self.metric)
     }
 
     /// Small scans run beside one another, large ones in turn with all threads each.
