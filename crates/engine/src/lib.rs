@@ -19,6 +19,7 @@ pub mod fake;
 mod hits;
 mod reference;
 mod spec;
+mod template;
 mod traits;
 
 pub use capability::{BuildTime, Capabilities, FilterMode};
@@ -29,4 +30,5 @@ pub use spec::{
     Batch, Control, EncodedSearch, Identity, IndexInfo, IndexSpec, Param, Params, QueryPlan, Readiness,
     SearchSpec, Setting, Sizes, TableSpec,
 };
+pub use template::{Names, Template, TemplateError};
 pub use traits::{Engine, Session};
