@@ -1,11 +1,14 @@
 //! The definition of an engine: one TOML file that says everything about a product that is not
 //! code. Unknown fields are refused.
 
-use crate::{Capabilities, EngineError, ErrorKind, IndexSpec, Param, Params, SearchSpec, TableSpec};
+use crate::{
+    Capabilities, EngineError, ErrorKind, IndexSpec, Param, Params, SearchSpec, TableSpec, Template,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use types::Metric;
 
+pub mod sql;
 #[cfg(test)]
 mod tests;
 
@@ -28,7 +31,10 @@ pub struct Definition {
     /// What a reader must know when comparing it, a sentence each; the report prints them.
     #[serde(default)]
     pub asymmetries: Vec<String>,
-    /// Options of the protocol's code (behaviour of the fake engine, statements of a server).
+    /// Statements of a database that speaks SQL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sql: Option<sql::SqlDef>,
+    /// Options of the protocol's code (behaviour of the fake engine).
     #[serde(default)]
     pub options: toml::Table,
 }
@@ -45,6 +51,13 @@ pub struct IndexDef {
     /// The search-time knob; none where there is none.
     #[serde(default)]
     pub effort: Option<EffortDef>,
+    /// Most dimensions that the index takes under these parameters, as a number; may use the build parameters
+    /// and `metric`. None where no limit is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_dim: Option<Template>,
+    /// Statements of this kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sql: Option<sql::IndexSql>,
 }
 
 /// A build parameter.

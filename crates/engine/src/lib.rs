@@ -17,15 +17,17 @@ mod definition;
 mod error;
 pub mod fake;
 mod hits;
+mod pattern;
 mod reference;
 mod spec;
 mod template;
 mod traits;
 
 pub use capability::{BuildTime, Capabilities, FilterMode};
-pub use definition::{Definition, DefinitionError, EffortDef, IndexDef, ParamDef};
+pub use definition::{Definition, DefinitionError, EffortDef, IndexDef, ParamDef, sql};
 pub use error::{EngineError, ErrorKind};
 pub use hits::{Hits, ReplyKey};
+pub use pattern::Pattern;
 pub use spec::{
     Batch, Control, EncodedSearch, Identity, IndexInfo, IndexSpec, Param, Params, QueryPlan, Readiness,
     SearchSpec, Setting, Sizes, TableSpec,

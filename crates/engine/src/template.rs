@@ -38,6 +38,11 @@ impl From<Template> for String {
 }
 
 impl Template {
+    /// A template of this program's own.
+    pub(crate) fn fixed(text: &str) -> Self {
+        Template(text.to_owned())
+    }
+
     /// The text as written.
     pub fn text(&self) -> &str {
         &self.0
@@ -72,7 +77,12 @@ impl Names {
 
 impl From<&crate::Param> for Value {
     fn from(param: &crate::Param) -> Value {
-        Value::from_serialize(param)
+        match param {
+            crate::Param::Int(v) => Value::from(*v),
+            crate::Param::Float(v) => Value::from(*v),
+            crate::Param::Bool(v) => Value::from(*v),
+            crate::Param::Text(v) => Value::from(v.as_str()),
+        }
     }
 }
 
@@ -101,7 +111,8 @@ mod tests {
     fn names_are_filled_in_and_lines_joined() {
         let mut names = Names::default();
         names.set("m", Value::from(&Param::Int(16))).set("quantization", "halfvec");
-        let text = template("WITH (m = {{ m }})\n  {% if quantization == 'halfvec' %}::halfvec{% endif %}").unwrap();
+        let text =
+            template("WITH (m = {{ m }})\n  {% if quantization == 'halfvec' %}::halfvec{% endif %}").unwrap();
         assert_eq!(text.fill(&names).unwrap(), "WITH (m = 16) ::halfvec");
         let rule = template("{{ (memory_mib * 0.25) | int }}MB").unwrap();
         assert_eq!(rule.fill(&names.with("memory_mib", 4096)).unwrap(), "1024MB");
