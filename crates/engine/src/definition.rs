@@ -2,7 +2,8 @@
 //! code. Unknown fields are refused.
 
 use crate::{
-    Capabilities, EngineError, ErrorKind, IndexSpec, Param, Params, SearchSpec, TableSpec, Template,
+    BuildTime, Capabilities, EngineError, ErrorKind, IndexSpec, Param, Params, SearchSpec, TableSpec,
+    Template,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -28,6 +29,9 @@ pub struct Definition {
     pub capabilities: Capabilities,
     /// The kinds of index, the first is the default.
     pub index: Vec<IndexDef>,
+    /// Checks of the contract that it does not pass by design, each with the reason.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub lacks: BTreeMap<String, String>,
     /// What a reader must know when comparing it, a sentence each; the report prints them.
     #[serde(default)]
     pub asymmetries: Vec<String>,
@@ -197,6 +201,15 @@ impl Definition {
             params.insert(name.clone(), value.clone());
         }
         Ok(IndexSpec { kind: def.kind.clone(), metric, params, threads })
+    }
+
+    /// Whether the index is made before the rows come and grows while they do.
+    pub fn builds_during_load(&self, index: &IndexSpec) -> bool {
+        match self.capabilities.build_time {
+            BuildTime::AfterLoad => false,
+            BuildTime::DuringLoad => true,
+            BuildTime::Either => index.params.get("build_time") == Some(&Param::Text("during_load".into())),
+        }
     }
 
     /// Whether the engine can hold such a table: metric, dimensions, index kind.

@@ -29,8 +29,8 @@ pub use error::{EngineError, ErrorKind};
 pub use hits::{Hits, ReplyKey};
 pub use pattern::Pattern;
 pub use spec::{
-    Batch, Control, EncodedSearch, Identity, IndexInfo, IndexSpec, Param, Params, QueryPlan, Readiness,
-    SearchSpec, Setting, Sizes, TableSpec,
+    Batch, Control, EncodedSearch, Identity, IndexInfo, IndexSpec, LoadMethod, Param, Params, QueryPlan,
+    Readiness, SearchSpec, Setting, Sizes, TableSpec,
 };
 pub use template::{Names, Template, TemplateError};
 pub use traits::{Engine, Session};

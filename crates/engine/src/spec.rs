@@ -38,6 +38,17 @@ impl std::fmt::Display for Param {
 /// Build parameters by name, such as `m`, `ef_construction`, `lists`, `quantization`.
 pub type Params = BTreeMap<String, Param>;
 
+/// How rows are inserted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LoadMethod {
+    /// The engine's fastest documented way.
+    #[default]
+    Fastest,
+    /// Ordinary inserts, so that all engines load by the same kind of statement.
+    Insert,
+}
+
 /// The table to make.
 #[derive(Clone, Debug)]
 pub struct TableSpec {
@@ -55,6 +66,8 @@ pub struct TableSpec {
     pub columns: Vec<(String, ColumnType)>,
     /// Columns that get an ordinary index of their own.
     pub indexed_columns: Vec<String>,
+    /// How rows will be inserted.
+    pub load: LoadMethod,
     /// The index, for engines that make it with the table.
     pub index: IndexSpec,
 }
@@ -156,6 +169,9 @@ pub struct IndexInfo {
     pub params: Params,
     /// Rows in it, where the engine tells.
     pub indexed: Option<u64>,
+    /// What the engine remarked while it was built, a line each.
+    #[serde(default)]
+    pub remarks: Vec<String>,
 }
 
 /// Sizes in bytes; none where they cannot be had.

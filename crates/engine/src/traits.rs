@@ -66,6 +66,15 @@ pub trait Engine: Send + Sync {
     /// Where they can't be asked.
     fn sizes(&self) -> Result<Sizes, EngineError>;
 
+    /// What is set too small for the table, a sentence each with both figures. Asked after
+    /// [`Engine::create`].
+    ///
+    /// # Errors
+    /// Where it can't be asked.
+    fn advice(&self) -> Result<Vec<String>, EngineError> {
+        Ok(Vec::new())
+    }
+
     /// Prepares a point: everything that need not be done while the clock runs.
     ///
     /// # Errors

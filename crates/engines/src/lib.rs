@@ -4,6 +4,8 @@
 //! protocol — that is in its definition (`engines/*.toml` at the repository's root).
 
 pub mod embedded;
+mod postgres;
 mod registry;
+mod sql;
 
 pub use registry::{definitions, find, open};

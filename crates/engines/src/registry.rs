@@ -6,9 +6,10 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 /// The files built in: origin for messages, text.
-const BUILT_IN: [(&str, &str); 4] = [
+const BUILT_IN: [(&str, &str); 5] = [
     ("engines/usearch.toml", include_str!("../../../engines/usearch.toml")),
     ("engines/flat.toml", include_str!("../../../engines/flat.toml")),
+    ("engines/pgvector.toml", include_str!("../../../engines/pgvector.toml")),
     ("engines/fake.toml", include_str!("../../../engines/fake.toml")),
     ("engines/null.toml", include_str!("../../../engines/null.toml")),
 ];
@@ -54,8 +55,15 @@ pub fn open(definition: &Definition, address: Option<&str>) -> Result<Box<dyn En
         "usearch" => usearch::open(definition),
         "flat" => flat::open(definition),
         "fake" => engine::fake::open(definition),
+        "postgres" => match address {
+            Some(address) => crate::postgres::open(definition, address),
+            None => unsupported(format!(
+                "{} is a server: give its address, such as --at postgres://user@host/database",
+                definition.name
+            )),
+        },
         other => unsupported(format!(
-            "{} speaks the protocol {other:?}; this version of Annvil knows: usearch, flat, fake",
+            "{} speaks the protocol {other:?}; this version of Annvil knows: usearch, flat, fake, postgres, mysql",
             definition.name
         )),
     }

@@ -47,6 +47,7 @@ pub const POINT_FIELDS: &[&str] = &[
     "indexed_rows",
     "index_kind_read",
     "params_read",
+    "build_remarks",
     "memory_peak_bytes",
     "memory_after_bytes",
     "queries",

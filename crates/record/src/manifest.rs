@@ -103,6 +103,9 @@ pub struct EngineEntry {
     pub settings: Value,
     /// Known asymmetries.
     pub asymmetries: Vec<String>,
+    /// What was set too small for the data, a sentence each with both figures.
+    #[serde(default)]
+    pub advice: Vec<String>,
 }
 
 /// One start of the run.

@@ -166,6 +166,9 @@ pub struct BuildFigures {
     /// Parameters, read back.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub params_read: Option<BTreeMap<String, Value>>,
+    /// What the engine remarked while it built the index.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub build_remarks: Option<Vec<String>>,
     /// Highest anonymous memory of the engine's process during the build; for an embedded engine
     /// the growth of Annvil's own process since before the load (memory that an engine before it gave
     /// back may be used again, so that is a lower bound).

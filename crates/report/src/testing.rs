@@ -157,6 +157,7 @@ pub(crate) fn manifest() -> Manifest {
         definition: json!({"name": title, "index": [{"kind": "hnsw", "params": {"m": {"default": 16}}}]}),
         settings,
         asymmetries: asymmetries.iter().map(|&s| s.to_owned()).collect(),
+        advice: vec![],
     };
     let manifest = json!({
         "format": [1, 0],

@@ -42,6 +42,7 @@ fn measure(clients: usize, length: Duration, interrupted: &AtomicBool) -> Result
         rows: ROWS,
         columns: Vec::new(),
         indexed_columns: Vec::new(),
+        load: Default::default(),
         index: index.clone(),
     })?;
     let base = zeros(ROWS).map_err(fault)?;

@@ -27,6 +27,7 @@ fn fake(options: &str) -> Arc<dyn Engine> {
         rows: ROWS,
         columns: Vec::new(),
         indexed_columns: Vec::new(),
+        load: Default::default(),
         index: index.clone(),
     };
     engine.create(&table).expect("a table");

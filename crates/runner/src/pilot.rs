@@ -131,13 +131,14 @@ fn pilot(
         rows,
         columns: Vec::new(),
         indexed_columns: Vec::new(),
+        load: Default::default(),
         index: build_spec.index.clone(),
     })?;
     let spec = LoadSpec {
         vectors: base,
         columns: None,
         workers: plan.load.workers,
-        batch: plan.load.batch,
+        batch: plan.load.batch_for(&engine.definition),
         limit: plan.limits.load,
         query_limit: plan.limits.query,
     };

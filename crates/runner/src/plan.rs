@@ -5,7 +5,7 @@
 
 use crate::{RunnerError, SourcePlan};
 use dataset::OpenOptions;
-use engine::Params;
+use engine::{Definition, LoadMethod, Params};
 use serde::{Deserialize, Serialize};
 use std::{
     path::{Path, PathBuf},
@@ -75,13 +75,29 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 /// How rows are inserted.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LoadPlan {
     /// Threads, each with its own connection.
     pub workers: usize,
-    /// Rows in a batch.
-    pub batch: usize,
+    /// Rows in a batch; the definition's where none is given, or 1,000.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch: Option<usize>,
+    /// By the engine's fastest documented way, or by ordinary inserts for all (`--load`).
+    pub method: LoadMethod,
+    /// Columns that get an ordinary index of their own (`--index-column`).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub index_columns: Vec<String>,
+}
+
+impl LoadPlan {
+    /// Rows in a batch for an engine.
+    pub fn batch_for(&self, definition: &Definition) -> usize {
+        let own = definition.sql.as_ref().and_then(|sql| sql.batch);
+        // The definition's size is that of its fastest way.
+        let own = own.filter(|_| self.method == LoadMethod::Fastest);
+        self.batch.or(own).unwrap_or(DEFAULT_BATCH)
+    }
 }
 
 /// One engine of a plan.
@@ -155,7 +171,7 @@ pub struct Limits {
 
 impl Default for LoadPlan {
     fn default() -> Self {
-        LoadPlan { workers: 1, batch: 1000 }
+        LoadPlan { workers: 1, batch: None, method: LoadMethod::Fastest, index_columns: Vec::new() }
     }
 }
 
@@ -199,6 +215,9 @@ fn yes() -> bool {
 /// Most client threads and repeats that a plan may ask for.
 const MOST_CLIENTS: usize = 4096;
 const MOST_REPEATS: usize = 1000;
+
+/// Rows of a batch where neither plan nor definition says.
+const DEFAULT_BATCH: usize = 1000;
 
 impl Plan {
     /// The built-in plans: name and text.
@@ -276,7 +295,7 @@ impl Plan {
         positive("k", self.k, 1_000_000)?;
         positive("repeats", self.repeats, MOST_REPEATS)?;
         positive("load.workers", self.load.workers, MOST_CLIENTS)?;
-        positive("load.batch", self.load.batch, 10_000_000)?;
+        positive("load.batch", self.load.batch.unwrap_or(DEFAULT_BATCH), 10_000_000)?;
         if self.clients.is_empty() {
             return Err("clients is empty".into());
         }

@@ -302,6 +302,18 @@ impl<'a> Run<'a> {
         Ok(self.dir.write_manifest(&self.manifest)?)
     }
 
+    /// Tells and keeps what an engine has set too small for the data. It reaches the file with the manifest's
+    /// next change; a run that is killed before asks again.
+    pub(crate) fn advise(&mut self, engine: &ResolvedEngine, advice: Vec<String>) {
+        let Some(entry) = self.manifest.engines.get_mut(&provenance::engine_key(engine)) else { return };
+        for text in advice {
+            if !entry.advice.contains(&text) {
+                (self.events)(&Event::Warning(&format!("{}: {text}", engine.definition.name)));
+                entry.advice.push(text);
+            }
+        }
+    }
+
     /// The recorded point of this key.
     pub(crate) fn recorded(&self, key: &str) -> Option<&Point> {
         self.known.get(key).map(|&at| &self.points[at])

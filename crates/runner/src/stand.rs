@@ -178,15 +178,18 @@ impl<'r, 'a, 'm> Stand<'r, 'a, 'm> {
             metric: self.material.metric,
             rows: dataset.base.rows(),
             columns: columns.iter().flat_map(|c| c.iter()).map(|c| (c.name.clone(), c.kind())).collect(),
-            indexed_columns: Vec::new(),
+            indexed_columns: plan.load.index_columns.clone(),
+            load: plan.load.method,
             index: self.build.index.clone(),
         };
         ask(engine, self.run.request.asking(), "making the table", move |e| e.create(&table))?;
+        let advice = ask(engine, self.run.request.asking(), "settings", |e| e.advice())?;
+        self.run.advise(self.engine, advice);
         let spec = LoadSpec {
             vectors: dataset.base.clone(),
             columns: columns.map(|c| Arc::new(c.clone())),
             workers: plan.load.workers,
-            batch: plan.load.batch,
+            batch: plan.load.batch_for(&self.engine.definition),
             limit: plan.limits.load,
             query_limit: plan.limits.query,
         };

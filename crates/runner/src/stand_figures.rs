@@ -22,7 +22,7 @@ impl Stand<'_, '_, '_> {
         point.load.load_rows_counted = Some(loaded.counted);
         point.load.load_rows_per_second = (loaded.seconds > 0.0).then(|| rows as f64 / loaded.seconds);
         point.load.load_workers = Some(plan.workers as u64);
-        point.load.load_batch_rows = Some(plan.batch as u64);
+        point.load.load_batch_rows = Some(plan.batch_for(&self.engine.definition) as u64);
         point.load.load_retries = Some(loaded.retries);
     }
 
@@ -32,13 +32,14 @@ impl Stand<'_, '_, '_> {
         figures.ready_seconds = Some(built.ready_seconds);
         figures.queryable_seconds = Some(loaded.seconds + built.build_seconds + built.ready_seconds);
         figures.build_threads = Some(self.build.index.threads as u64);
-        figures.built_during_load =
-            Some(self.engine.definition.capabilities.build_time == engine::BuildTime::DuringLoad);
+        figures.built_during_load = Some(self.engine.definition.builds_during_load(&self.build.index));
         figures.index_bytes = built.sizes.index;
         figures.table_bytes = built.sizes.table;
         figures.indexed_rows = built.indexed.or_else(|| built.info.as_ref().and_then(|i| i.indexed));
         figures.index_kind_read = built.info.as_ref().map(|i| i.kind.clone());
         figures.params_read = built.info.as_ref().map(|i| provenance::params(&i.params));
+        let remarks = built.info.as_ref().map(|i| i.remarks.clone());
+        figures.build_remarks = remarks.filter(|r| !r.is_empty());
         let rows = self.material.dataset.base.rows() as u64;
         if figures.indexed_rows.is_some_and(|indexed| indexed < rows) {
             point.flags.push(Flag::IndexIncomplete);

@@ -13,6 +13,11 @@ pub(crate) fn findings(manifest: &Manifest, points: &[Point]) -> Vec<Finding> {
             findings.push(finding(true, "dataset", None, text.clone()));
         }
     }
+    for (engine, entry) in &manifest.engines {
+        for text in &entry.advice {
+            findings.push(finding(false, "advice", Some(engine), text.clone()));
+        }
+    }
     measured_nothing(points, &mut findings);
     broken_points(points, &mut findings);
     findings

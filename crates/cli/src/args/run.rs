@@ -1,8 +1,26 @@
 //! `annvil run`.
 
 use super::{OpenArgs, PathBuf};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::time::Duration;
+
+/// How rows are inserted.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum LoadArg {
+    /// The engine's fastest documented way
+    Fastest,
+    /// Ordinary inserts, so that all engines load by the same kind of statement
+    Insert,
+}
+
+impl From<LoadArg> for engine::LoadMethod {
+    fn from(arg: LoadArg) -> Self {
+        match arg {
+            LoadArg::Fastest => engine::LoadMethod::Fastest,
+            LoadArg::Insert => engine::LoadMethod::Insert,
+        }
+    }
+}
 
 /// `annvil run`. What is given here replaces what the plan says.
 #[derive(Debug, Args)]
@@ -46,9 +64,15 @@ pub(crate) struct RunArgs {
     /// Threads that insert, each with its own connection
     #[arg(long, value_name = "N")]
     pub(crate) load_workers: Option<usize>,
-    /// Rows in an insert
+    /// How rows are inserted: by each engine's fastest way, or by ordinary inserts for all
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub(crate) load: Option<LoadArg>,
+    /// Rows in an insert [default: 1000, or as the engine's definition says]
     #[arg(long, value_name = "N")]
     pub(crate) batch: Option<usize>,
+    /// Column that gets an ordinary index of its own; may be repeated
+    #[arg(long = "index-column", value_name = "COLUMN")]
+    pub(crate) index_columns: Vec<String>,
     /// Threads of a build; 0 for all CPUs
     #[arg(long, value_name = "N")]
     pub(crate) build_threads: Option<usize>,

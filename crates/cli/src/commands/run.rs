@@ -9,6 +9,7 @@ use crate::{
     progress::Progress,
     stop,
 };
+use engine::LoadMethod;
 use record::{Phase, RunDir, Status};
 use runner::{EnginePlan, FilterPlan, Mode, Plan, RunOutcome, RunRequest, run as execute};
 use std::path::{Path, PathBuf};
@@ -145,7 +146,11 @@ fn overlay(plan: &mut Plan, args: &RunArgs) -> anyhow::Result<()> {
     set(&mut plan.min_window, args.min_window.as_ref());
     set(&mut plan.seed, args.seed.as_ref());
     set(&mut plan.load.workers, args.load_workers.as_ref());
-    set(&mut plan.load.batch, args.batch.as_ref());
+    set(&mut plan.load.batch, Some(&args.batch).filter(|b| b.is_some()));
+    set(&mut plan.load.method, args.load.map(LoadMethod::from).as_ref());
+    if !args.index_columns.is_empty() {
+        plan.load.index_columns.clone_from(&args.index_columns);
+    }
     set(&mut plan.build_threads, args.build_threads.as_ref());
     set(&mut plan.limits.load, args.load_timeout.as_ref());
     set(&mut plan.limits.build, args.build_timeout.as_ref());

@@ -59,6 +59,7 @@ impl<'a> Subject<'a> {
             rows,
             columns: COLUMNS.iter().map(|(name, kind)| ((*name).into(), *kind)).collect(),
             indexed_columns: Vec::new(),
+            load: Default::default(),
             index: self.index.clone(),
         }
     }

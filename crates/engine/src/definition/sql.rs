@@ -28,6 +28,9 @@ pub struct SqlDef {
     pub metrics: BTreeMap<Metric, BTreeMap<String, String>>,
     /// The database's name of each type of column.
     pub types: TypeNames,
+    /// A row where a table of this name stands that Annvil did not make.
+    #[serde(default)]
+    pub foreign: Option<Template>,
     /// What removes the table, whether it is there or not.
     pub drop: Vec<Template>,
     /// What makes the table. Also `columns`: `cat BIGINT, ` and so on, each with a comma behind it.

@@ -135,6 +135,7 @@ fn what_an_engine_lacks_is_named() {
         rows: 1,
         columns: Vec::new(),
         indexed_columns: Vec::new(),
+        load: Default::default(),
         index: toy.index_spec(None, Metric::L2, &Params::new(), 1).unwrap(),
     };
     toy.check_table(&table(100, Metric::L2)).unwrap();

@@ -267,7 +267,12 @@ impl Engine for FakeEngine {
         }
         let mut params = built.index.params.clone();
         params.extend(options.read_back.clone());
-        Ok(Some(IndexInfo { kind: kind.clone(), params, indexed: Some(indexed(options, table)) }))
+        Ok(Some(IndexInfo {
+            kind: kind.clone(),
+            params,
+            indexed: Some(indexed(options, table)),
+            remarks: Vec::new(),
+        }))
     }
 
     fn sizes(&self) -> Result<Sizes, EngineError> {

@@ -40,6 +40,7 @@ fn table(definition: &Definition) -> TableSpec {
         rows: ROWS,
         columns: vec![("c".into(), types::ColumnType::Int)],
         indexed_columns: Vec::new(),
+        load: Default::default(),
         index: definition.index_spec(None, Metric::L2, &Params::new(), 1).unwrap(),
     }
 }

@@ -105,7 +105,9 @@ fn write(filter: &Filter, name: &dyn Fn(&str) -> String, operands: &mut Vec<Valu
         Filter::Range { field, low: None, high: None } => format!("{} IS NOT NULL", name(field)),
         Filter::Range { field, low, high } => {
             let column = name(field);
-            let sign = |below: &'static str, included: bool| if included { format!("{below}=") } else { below.into() };
+            let sign = |below: &'static str, included: bool| {
+                if included { format!("{below}=") } else { below.into() }
+            };
             let low = low.as_ref().map(|(v, inc)| format!("{column} {} {}", sign(">", *inc), place(v)));
             let high = high.as_ref().map(|(v, inc)| format!("{column} {} {}", sign("<", *inc), place(v)));
             low.into_iter().chain(high).collect::<Vec<_>>().join(" AND ")
@@ -114,7 +116,8 @@ fn write(filter: &Filter, name: &dyn Fn(&str) -> String, operands: &mut Vec<Valu
         Filter::Or(parts) if parts.is_empty() => "1 = 0".to_owned(),
         Filter::And(parts) | Filter::Or(parts) => {
             let word = if matches!(filter, Filter::And(_)) { " AND " } else { " OR " };
-            let parts: Vec<String> = parts.iter().map(|p| format!("({})", write(p, name, operands))).collect();
+            let parts: Vec<String> =
+                parts.iter().map(|p| format!("({})", write(p, name, operands))).collect();
             parts.join(word)
         }
     }
@@ -129,7 +132,10 @@ mod tests {
         Filter::And(vec![
             Filter::In("s".into(), vec![Value::Text("a".into()), Value::Text("it's".into())]),
             Filter::Range { field: "n".into(), low: Some((int(1), true)), high: Some((int(5), false)) },
-            Filter::Or(vec![Filter::Eq("b".into(), Value::Bool(true)), Filter::Eq("x".into(), Value::Float(0.5))]),
+            Filter::Or(vec![
+                Filter::Eq("b".into(), Value::Bool(true)),
+                Filter::Eq("x".into(), Value::Float(0.5)),
+            ]),
         ])
     }
 
@@ -153,7 +159,8 @@ mod tests {
     #[test]
     fn values_can_stand_inside() {
         let (text, operands) = condition(&filter(), &|n| Dialect::Mysql.quote(n));
-        let whole = format!("SELECT id FROM t WHERE {text} ORDER BY L2_DISTANCE(v, {}) LIMIT 3", vector_marker());
+        let whole =
+            format!("SELECT id FROM t WHERE {text} ORDER BY L2_DISTANCE(v, {}) LIMIT 3", vector_marker());
         assert_eq!(
             Statement::inlined(&whole, Dialect::Mysql, &operands, "'[1,2]'").text,
             "SELECT id FROM t WHERE (`s` IN ('a', 'it''s')) AND (`n` >= 1 AND `n` < 5) AND ((`b` = true) OR (`x` = \

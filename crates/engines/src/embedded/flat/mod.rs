@@ -11,7 +11,7 @@ mod tests;
 use super::{no_options, no_table, point::Point, table::Table};
 use engine::{
     Batch, Control, Definition, EncodedSearch, Engine, EngineError, ErrorKind, Hits, Identity, IndexInfo,
-    IndexSpec, Params, QueryPlan, Readiness, SearchSpec, Session, Sizes, TableSpec,
+    IndexSpec, QueryPlan, Readiness, SearchSpec, Session, Sizes, TableSpec,
 };
 use exact::{ExactError, Scratch, Searcher};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -176,7 +176,7 @@ impl Engine for Flat {
 
     fn index_info(&self) -> Result<Option<IndexInfo>, EngineError> {
         let indexed = Some(self.row_count()?);
-        Ok(Some(IndexInfo { kind: "flat".into(), params: Params::new(), indexed }))
+        Ok(Some(IndexInfo { kind: "flat".into(), indexed, ..IndexInfo::default() }))
     }
 
     fn sizes(&self) -> Result<Sizes, EngineError> {

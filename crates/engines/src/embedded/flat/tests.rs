@@ -58,8 +58,17 @@ fn engine() -> Box<dyn Engine> {
     let engine = open(&definition, None).unwrap();
     let columns = vec![("odd".into(), ColumnType::Int)];
     let (name, element, metric) = ("t".into(), Element::F32, Metric::L2);
-    let spec =
-        TableSpec { name, dim: 2, element, metric, rows: ROWS, columns, indexed_columns: Vec::new(), index };
+    let spec = TableSpec {
+        name,
+        dim: 2,
+        element,
+        metric,
+        rows: ROWS,
+        columns,
+        indexed_columns: Vec::new(),
+        load: Default::default(),
+        index,
+    };
     engine.create(&spec).unwrap();
     let all = line(0..ROWS);
     for start in [20, 0, 40] {

@@ -211,7 +211,7 @@ impl Graph {
             ("ef_construction".into(), whole(self.index.expansion_add())),
             ("quantization".into(), Param::Text(quantization.into())),
         ]);
-        IndexInfo { kind: "hnsw".into(), params, indexed: Some(self.rows()) }
+        IndexInfo { kind: "hnsw".into(), params, indexed: Some(self.rows()), remarks: Vec::new() }
     }
 }
 

@@ -89,6 +89,7 @@ fn table(index: IndexSpec) -> TableSpec {
         rows: ROWS,
         columns: Vec::new(),
         indexed_columns: Vec::new(),
+        load: Default::default(),
         index,
     }
 }
