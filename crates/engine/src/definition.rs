@@ -128,6 +128,9 @@ impl Definition {
         if self.capabilities.metrics.is_empty() {
             return Err("capabilities.metrics names no metric".into());
         }
+        if let Some(name) = self.lacks.keys().find(|name| !crate::contract::is_check(name)) {
+            return Err(format!("lacks.{name} names no check of the contract"));
+        }
         if self.index.is_empty() {
             return Err("at least one [[index]] is needed".into());
         }

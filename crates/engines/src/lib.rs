@@ -4,6 +4,7 @@
 //! protocol — that is in its definition (`engines/*.toml` at the repository's root).
 
 pub mod embedded;
+mod mysql;
 mod postgres;
 mod registry;
 mod sql;

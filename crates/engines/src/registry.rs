@@ -6,10 +6,11 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 /// The files built in: origin for messages, text.
-const BUILT_IN: [(&str, &str); 5] = [
+const BUILT_IN: [(&str, &str); 6] = [
     ("engines/usearch.toml", include_str!("../../../engines/usearch.toml")),
     ("engines/flat.toml", include_str!("../../../engines/flat.toml")),
     ("engines/pgvector.toml", include_str!("../../../engines/pgvector.toml")),
+    ("engines/mariadb.toml", include_str!("../../../engines/mariadb.toml")),
     ("engines/fake.toml", include_str!("../../../engines/fake.toml")),
     ("engines/null.toml", include_str!("../../../engines/null.toml")),
 ];
@@ -55,18 +56,23 @@ pub fn open(definition: &Definition, address: Option<&str>) -> Result<Box<dyn En
         "usearch" => usearch::open(definition),
         "flat" => flat::open(definition),
         "fake" => engine::fake::open(definition),
-        "postgres" => match address {
-            Some(address) => crate::postgres::open(definition, address),
-            None => unsupported(format!(
-                "{} is a server: give its address, such as --at postgres://user@host/database",
-                definition.name
-            )),
-        },
+        "postgres" => crate::postgres::open(definition, address_of(definition, address)?),
+        "mysql" => crate::mysql::open(definition, address_of(definition, address)?),
         other => unsupported(format!(
             "{} speaks the protocol {other:?}; this version of Annvil knows: usearch, flat, fake, postgres, mysql",
             definition.name
         )),
     }
+}
+
+/// The address of a server.
+fn address_of<'a>(definition: &Definition, address: Option<&'a str>) -> Result<&'a str, EngineError> {
+    address.ok_or_else(|| {
+        let (name, scheme) = (&definition.name, &definition.protocol);
+        let text =
+            format!("{name} is a server: give its address, such as --at {scheme}://user@host/database");
+        EngineError::new(ErrorKind::Unsupported, text)
+    })
 }
 
 fn named(name: &str) -> Result<Definition, DefinitionError> {
@@ -157,8 +163,14 @@ mod tests {
         for (origin, text) in BUILT_IN {
             let definition = Definition::parse(text, origin).unwrap();
             assert_eq!(origin, format!("engines/{}.toml", definition.name));
-            open(&definition, None).unwrap();
-            assert!(open(&definition, Some("localhost:1")).is_err(), "{origin} has no address");
+            if definition.capabilities.embedded {
+                open(&definition, None).unwrap();
+                assert!(open(&definition, Some("localhost:1")).is_err(), "{origin} has no address");
+            } else {
+                let error = open(&definition, None).err().unwrap().to_string();
+                assert!(error.contains("--at"), "{origin}: {error}");
+                open(&definition, Some(&format!("{}://u@localhost:1/b", definition.protocol))).unwrap();
+            }
         }
         assert_eq!(definitions().len(), BUILT_IN.len());
     }

@@ -40,6 +40,15 @@ pub(crate) struct CheckArgs {
     /// Metric to check with; the definition's first where none is given
     #[arg(long)]
     pub(crate) metric: Option<Metric>,
+    /// Kind of index; the definition's first where none is given
+    #[arg(long, value_name = "KIND")]
+    pub(crate) kind: Option<String>,
+    /// How rows are inserted
+    #[arg(long, value_enum, value_name = "HOW", default_value = "fastest")]
+    pub(crate) load: super::run::LoadArg,
+    /// Recall that the highest effort must reach; coarse quantization may need less
+    #[arg(long, value_name = "RECALL", default_value_t = 0.9)]
+    pub(crate) least_recall: f64,
     /// Build parameter, such as m=16; may be repeated
     #[arg(long = "param", value_name = "NAME=VALUE")]
     pub(crate) params: Vec<String>,

@@ -47,10 +47,13 @@ fn check(args: &CheckArgs, printer: &Printer) -> anyhow::Result<Outcome> {
     let options = contract::Options {
         params: params::parse(&args.params)?,
         metric: args.metric,
+        kind: args.kind.clone(),
+        load: args.load.into(),
+        least_recall: args.least_recall,
         ..contract::Options::default()
     };
     let metric = args.metric.unwrap_or(definition.capabilities.metrics[0]);
-    definition.index_spec(None, metric, &options.params, 1)?;
+    definition.index_spec(args.kind.as_deref(), metric, &options.params, 1)?;
     let opened = engines::open(&definition, args.at.as_deref())?;
     opened.identity()?;
     let mut results = Vec::new();
@@ -68,6 +71,7 @@ fn line(result: &CheckResult) -> String {
         contract::Outcome::Passed => format!("passed   {:<24} {}", result.name, result.what),
         contract::Outcome::Failed(why) => format!("FAILED   {:<24} {}: {why}", result.name, result.what),
         contract::Outcome::Skipped(why) => format!("skipped  {:<24} {why}", result.name),
+        contract::Outcome::Lacks(why) => format!("lacks    {:<24} {why}", result.name),
     }
 }
 
@@ -76,13 +80,16 @@ fn summary(definition: &Definition, results: &[CheckResult], printer: &Printer) 
         |wanted: fn(&contract::Outcome) -> bool| results.iter().filter(|r| wanted(&r.outcome)).count();
     let passed = count(|o| matches!(o, contract::Outcome::Passed));
     let failed = count(|o| matches!(o, contract::Outcome::Failed(_)));
-    let skipped = results.len() - passed - failed;
+    let lacks = count(|o| matches!(o, contract::Outcome::Lacks(_)));
+    let skipped = results.len() - passed - failed - lacks;
     let entries: Vec<_> = results.iter().map(entry).collect();
     let value = json!({
-        "engine": definition.name, "passed": passed, "failed": failed, "skipped": skipped, "checks": entries,
+        "engine": definition.name, "passed": passed, "failed": failed, "lacks": lacks,
+        "skipped": skipped, "checks": entries,
     });
     printer.show(&value, || {
-        format!("{}: {passed} checks passed, {failed} failed, {skipped} skipped", definition.title)
+        let lacks = if lacks == 0 { String::new() } else { format!(", {lacks} lacking by design") };
+        format!("{}: {passed} checks passed, {failed} failed{lacks}, {skipped} skipped", definition.title)
     })?;
     Ok(if failed == 0 { Outcome::Valid } else { Outcome::NotValid })
 }
@@ -92,6 +99,7 @@ fn entry(result: &CheckResult) -> serde_json::Value {
         contract::Outcome::Passed => ("passed", None),
         contract::Outcome::Failed(why) => ("failed", Some(why)),
         contract::Outcome::Skipped(why) => ("skipped", Some(why)),
+        contract::Outcome::Lacks(why) => ("lacks", Some(why)),
     };
     json!({ "name": result.name, "what": result.what, "outcome": outcome, "reason": reason })
 }

@@ -1,6 +1,6 @@
 //! Deletes, re-inserts, small tables, removal. These change the main table, so they run last.
 
-use super::{Fault, Subject, Verdict, answers::repeated, failed, skipped, subject::K};
+use super::{Fault, Subject, Verdict, answers::repeated, failed, lacking, skipped, subject::K};
 use types::{Element, Filters, Metric, Vectors};
 
 /// Rows that are deleted and inserted again; consecutive, so that one batch brings them back.
@@ -17,7 +17,7 @@ fn changed_queries() -> Vec<usize> {
 
 pub(super) fn delete(subject: &Subject<'_>) -> Verdict {
     if !subject.has.delete {
-        return skipped("the engine has no deletes, says the definition");
+        return lacking("the engine has no deletes");
     }
     subject.engine.connect()?.delete(&changed_keys())?;
     subject.expect_count(subject.data.len() - CHANGED.len())?;
@@ -44,7 +44,7 @@ fn short_after(subject: &Subject<'_>) -> Verdict {
 
 pub(super) fn reinsert(subject: &Subject<'_>) -> Verdict {
     if !subject.has.delete || !subject.has.reinsert {
-        return skipped("the engine has no re-insert, says the definition");
+        return lacking("the engine has no re-insert");
     }
     subject.insert(&mut *subject.engine.connect()?, CHANGED)?;
     subject.expect_count(subject.data.len())?;
@@ -83,7 +83,7 @@ pub(super) fn zero_vector(subject: &Subject<'_>) -> Verdict {
         return skipped("it has a distance under this metric");
     }
     if !subject.has.zero_vectors {
-        return skipped("the engine takes none, says the definition");
+        return lacking("the engine takes no vector that is all zero");
     }
     if subject.data.vectors.element() != Element::F32 {
         return skipped("the suite tests it on f32");

@@ -14,7 +14,7 @@ mod subject;
 #[cfg(test)]
 mod tests;
 
-use crate::{Definition, Engine, EngineError, Params};
+use crate::{Definition, Engine, EngineError, LoadMethod, Params};
 use data::Data;
 use std::time::Duration;
 use subject::Subject;
@@ -29,6 +29,8 @@ pub struct Options {
     pub kind: Option<String>,
     /// Build parameters; the others have the definition's defaults.
     pub params: Params,
+    /// How rows are inserted.
+    pub load: LoadMethod,
     /// Metric; none for the first that the engine has.
     pub metric: Option<Metric>,
     /// Type of the rows' components; none for f32, or bits under hamming.
@@ -55,6 +57,7 @@ impl Default for Options {
             table: "annvil_contract".into(),
             kind: None,
             params: Params::new(),
+            load: LoadMethod::Fastest,
             metric: None,
             element: None,
             rows: 1000,
@@ -88,12 +91,16 @@ pub enum Outcome {
     Failed(String),
     /// It could not or need not be tested; one line says why.
     Skipped(String),
+    /// It does not hold by design, says the definition; one line with its reason and what was found.
+    Lacks(String),
 }
 
 /// Why a check did not pass.
 enum Fault {
     Failed(String),
     Skipped(String),
+    /// The definition says that the engine has not what the check is about.
+    Lacking(String),
 }
 
 impl From<EngineError> for Fault {
@@ -110,6 +117,10 @@ fn failed<T>(reason: impl Into<String>) -> Result<T, Fault> {
 
 fn skipped<T>(reason: impl Into<String>) -> Result<T, Fault> {
     Err(Fault::Skipped(reason.into()))
+}
+
+fn lacking<T>(what: impl Into<String>) -> Result<T, Fault> {
+    Err(Fault::Lacking(what.into()))
 }
 
 struct Check {
@@ -168,6 +179,11 @@ const CHECKS: &[Check] = &[
     check("remove", "remove leaves nothing", changes::remove),
 ];
 
+/// Whether there is a check of this name.
+pub(crate) fn is_check(name: &str) -> bool {
+    CHECKS.iter().any(|check| check.name == name)
+}
+
 /// Runs every check against `engine`, which `definition` describes. The table named in the options
 /// is dropped and made several times and removed at the end.
 pub fn run(engine: &dyn Engine, definition: &Definition, options: &Options) -> Vec<CheckResult> {
@@ -191,7 +207,14 @@ pub fn run_with(
             (Ok(subject), _) => match (check.run)(subject) {
                 Ok(()) => Outcome::Passed,
                 Err(Fault::Skipped(reason)) => Outcome::Skipped(reason),
-                Err(Fault::Failed(reason)) => Outcome::Failed(reason),
+                Err(Fault::Lacking(what)) => {
+                    let own = definition.lacks.get(check.name).cloned();
+                    Outcome::Lacks(own.unwrap_or_else(|| format!("{what}, says the definition")))
+                }
+                Err(Fault::Failed(found)) => match definition.lacks.get(check.name) {
+                    Some(reason) => Outcome::Lacks(format!("{reason} (found: {found})")),
+                    None => Outcome::Failed(found),
+                },
             },
         };
         if check.vital && matches!(outcome, Outcome::Failed(_)) {

@@ -59,7 +59,7 @@ impl<'a> Subject<'a> {
             rows,
             columns: COLUMNS.iter().map(|(name, kind)| ((*name).into(), *kind)).collect(),
             indexed_columns: Vec::new(),
-            load: Default::default(),
+            load: self.options.load,
             index: self.index.clone(),
         }
     }
@@ -81,6 +81,11 @@ impl<'a> Subject<'a> {
     /// The highest effort that a plan would use; none where there is no knob.
     pub(super) fn top_effort(&self) -> Option<u64> {
         self.effort.and_then(|effort| effort.ladder.iter().copied().max())
+    }
+
+    /// The lowest effort that a plan would use for [`K`] rows.
+    pub(super) fn low_effort(&self) -> Option<u64> {
+        self.effort.and_then(|effort| effort.ladder.iter().copied().filter(|&e| e >= K as u64).min())
     }
 
     pub(super) fn spec(&self, rows: &[usize], k: usize, effort: Option<u64>, filters: Filters) -> SearchSpec {

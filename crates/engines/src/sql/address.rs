@@ -5,7 +5,7 @@
 //! | libpq | mysql | meaning |
 //! |---|---|---|
 //! | `sslmode=disable` | `ssl-mode=DISABLED` | no TLS |
-//! | `sslmode=prefer` (the default) | `ssl-mode=PREFERRED` | TLS where the server has it, any certificate |
+//! | `sslmode=prefer` (the default, but off on this machine) | `ssl-mode=PREFERRED` | TLS where the server has it, any certificate |
 //! | `sslmode=require` | `ssl-mode=REQUIRED` | TLS, any certificate |
 //! | `sslmode=verify-ca` | `ssl-mode=VERIFY_CA` | TLS, a certificate of a known CA |
 //! | `sslmode=verify-full` | `ssl-mode=VERIFY_IDENTITY` | and for this host |
@@ -106,8 +106,12 @@ impl Address {
             (None, None) => None,
             _ => return Err(wrong("sslcert and sslkey belong together".into())),
         };
-        let verified = address.tls.ca.is_some();
-        address.tls.mode = mode.unwrap_or(if verified { TlsMode::VerifyFull } else { TlsMode::Prefer });
+        let own = match address.tls.ca {
+            Some(_) => TlsMode::VerifyFull,
+            None if address.on_this_machine() => TlsMode::Off,
+            None => TlsMode::Prefer,
+        };
+        address.tls.mode = mode.unwrap_or(own);
         for file in
             [address.tls.ca.as_ref(), address.tls.identity.as_ref().map(|(c, _)| c)].into_iter().flatten()
         {
@@ -116,6 +120,13 @@ impl Address {
             }
         }
         Ok(address)
+    }
+
+    /// Whether what is sent never leaves this machine.
+    fn on_this_machine(&self) -> bool {
+        let loopback =
+            self.host.trim_matches(['[', ']']).parse::<std::net::IpAddr>().map(|ip| ip.is_loopback());
+        self.socket.is_some() || self.host == "localhost" || loopback.unwrap_or(false)
     }
 
     /// The server in messages: host and port, or the socket.

@@ -1,0 +1,71 @@
+//! What MySQL servers and their client say, as errors of ours. Numbers: the servers' own lists of errors.
+
+use crate::sql::address::{Address, password_hint, unreachable};
+use engine::{EngineError, ErrorKind};
+use mysql::{DriverError, Error};
+
+/// An error while connecting.
+pub(super) fn of_connecting(error: Error, address: &Address) -> EngineError {
+    let place = address.place();
+    match &error {
+        Error::MySqlError(said) if matches!(said.code, 1044 | 1045 | 1698) => {
+            let hint = password_hint(address.password.is_some());
+            EngineError::caused(ErrorKind::Denied, format!("{place}: {}; {hint}", said.message), error)
+        }
+        Error::MySqlError(said) => {
+            EngineError::caused(kind_of(&error), format!("{place}: {} ({})", said.message, said.code), error)
+        }
+        Error::TlsError(cause) => {
+            let text = format!(
+                "{place}: TLS failed: {cause}; name the CA by sslrootcert=FILE, or see sslmode in docs/engines.md"
+            );
+            EngineError::caused(ErrorKind::Unreachable, text, error)
+        }
+        Error::DriverError(DriverError::TlsNotSupported) => {
+            let text = format!("{place}: the server has no TLS, which sslmode demands");
+            EngineError::caused(ErrorKind::Unreachable, text, error)
+        }
+        Error::DriverError(DriverError::CouldNotConnect(Some((_, cause, _)))) => unreachable(&place, cause),
+        Error::DriverError(DriverError::ConnectTimeout) => unreachable(&place, "no answer in time"),
+        Error::IoError(cause) if cause.to_string().contains("certificate") => {
+            let text = format!("{place}: TLS failed: {cause}; name the CA by sslrootcert=FILE");
+            EngineError::caused(ErrorKind::Unreachable, text, error)
+        }
+        other => unreachable(&place, &other.to_string()),
+    }
+}
+
+/// An error of a statement.
+pub(super) fn of_statement(error: Error, place: &str) -> EngineError {
+    let kind = kind_of(&error);
+    let text = match &error {
+        Error::MySqlError(said) => format!("{place}: {} ({})", said.message, said.code),
+        _ if kind == ErrorKind::Unreachable => format!("{place}: the connection broke: {error}"),
+        _ => format!("{place}: {error}"),
+    };
+    EngineError::caused(kind, text, error)
+}
+
+fn kind_of(error: &Error) -> ErrorKind {
+    let code = match error {
+        Error::MySqlError(said) => said.code,
+        Error::IoError(_) | Error::CodecError(_) | Error::TlsError(_) => return ErrorKind::Unreachable,
+        Error::DriverError(DriverError::ConnectTimeout | DriverError::CouldNotConnect(_)) => {
+            return ErrorKind::Unreachable;
+        }
+        _ => return ErrorKind::Refused,
+    };
+    match code {
+        // Deadlock, lock time-out, row changed since it was read.
+        1213 | 1205 | 1020 => ErrorKind::Conflict,
+        // No access to database, table, column, or for want of a privilege.
+        1044 | 1045 | 1142 | 1143 | 1227 | 1698 => ErrorKind::Denied,
+        // Disk full, out of memory, too many connections, table full.
+        1021 | 1037 | 1038 | 1040 | 1041 | 1114 => ErrorKind::Overloaded,
+        // Killed or out of time.
+        1317 | 1969 | 3024 => ErrorKind::Timeout,
+        // Shutting down, connection killed.
+        1053 | 1927 => ErrorKind::Unreachable,
+        _ => ErrorKind::Refused,
+    }
+}
