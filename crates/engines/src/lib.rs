@@ -5,8 +5,10 @@
 
 pub mod embedded;
 mod mysql;
+mod passwords;
 mod postgres;
 mod registry;
 mod sql;
 
+pub use passwords::Passwords;
 pub use registry::{definitions, find, open};

@@ -1,6 +1,9 @@
 //! From a name or a path to a definition, and from a definition to an engine.
 
-use crate::embedded::{flat, usearch};
+use crate::{
+    Passwords,
+    embedded::{flat, usearch},
+};
 use engine::{Definition, DefinitionError, Engine, EngineError, ErrorKind};
 use std::path::Path;
 use std::sync::LazyLock;
@@ -46,7 +49,11 @@ pub fn find(name_or_path: &str) -> Result<Definition, DefinitionError> {
 /// # Errors
 /// Where the protocol is not one of this version, the address is missing or superfluous, or an
 /// option is unknown.
-pub fn open(definition: &Definition, address: Option<&str>) -> Result<Box<dyn Engine>, EngineError> {
+pub fn open(
+    definition: &Definition,
+    address: Option<&str>,
+    passwords: &Passwords,
+) -> Result<Box<dyn Engine>, EngineError> {
     let unsupported = |what: String| Err(EngineError::new(ErrorKind::Unsupported, what));
     match definition.protocol.as_str() {
         // The address may hold a password, so it is not repeated.
@@ -56,8 +63,8 @@ pub fn open(definition: &Definition, address: Option<&str>) -> Result<Box<dyn En
         "usearch" => usearch::open(definition),
         "flat" => flat::open(definition),
         "fake" => engine::fake::open(definition),
-        "postgres" => crate::postgres::open(definition, address_of(definition, address)?),
-        "mysql" => crate::mysql::open(definition, address_of(definition, address)?),
+        "postgres" => crate::postgres::open(definition, address_of(definition, address)?, passwords),
+        "mysql" => crate::mysql::open(definition, address_of(definition, address)?, passwords),
         other => unsupported(format!(
             "{} speaks the protocol {other:?}; this version of Annvil knows: usearch, flat, fake, postgres, mysql",
             definition.name
@@ -164,12 +171,12 @@ mod tests {
             let definition = Definition::parse(text, origin).unwrap();
             assert_eq!(origin, format!("engines/{}.toml", definition.name));
             if definition.capabilities.embedded {
-                open(&definition, None).unwrap();
-                assert!(open(&definition, Some("localhost:1")).is_err(), "{origin} has no address");
+                open(&definition, None, &Passwords::default()).unwrap();
+                assert!(open(&definition, Some("localhost:1"), &Passwords::default()).is_err(), "{origin} has no address");
             } else {
-                let error = open(&definition, None).err().unwrap().to_string();
+                let error = open(&definition, None, &Passwords::default()).err().unwrap().to_string();
                 assert!(error.contains("--at"), "{origin}: {error}");
-                open(&definition, Some(&format!("{}://u@localhost:1/b", definition.protocol))).unwrap();
+                open(&definition, Some(&format!("{}://u@localhost:1/b", definition.protocol)), &Passwords::default()).unwrap();
             }
         }
         assert_eq!(definitions().len(), BUILT_IN.len());
@@ -181,7 +188,7 @@ mod tests {
         let page = include_str!("../../../docs/add-an-engine.md");
         let example = page.split("```toml").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
         let definition = Definition::parse(example, "docs/add-an-engine.md").unwrap();
-        let engine = open(&definition, None).unwrap();
+        let engine = open(&definition, None, &Passwords::default()).unwrap();
         for result in engine::contract::run(&*engine, &definition, &engine::contract::Options::default()) {
             assert!(!matches!(result.outcome, engine::contract::Outcome::Failed(_)), "{result:?}");
             assert!(page.contains(&format!("`{}`", result.name)), "{} is not on the page", result.name);
@@ -208,9 +215,9 @@ mod tests {
         assert_eq!(options["read_back"]["m"].as_integer(), Some(8));
         assert_eq!(options["shared_lock"].as_bool(), Some(true));
         assert!(find("fake:slow").unwrap_err().to_string().contains("name=value"));
-        let error = open(&find("fake:sloow_ms=1").unwrap(), None).err().unwrap().to_string();
+        let error = open(&find("fake:sloow_ms=1").unwrap(), None, &Passwords::default()).err().unwrap().to_string();
         assert!(error.contains("sloow_ms") && error.contains("slow_ms"), "{error}");
-        let error = open(&find("flat:x=1").unwrap(), None).err().unwrap().to_string();
+        let error = open(&find("flat:x=1").unwrap(), None, &Passwords::default()).err().unwrap().to_string();
         assert!(error.contains("flat") && error.contains('x'), "{error}");
     }
 
@@ -224,7 +231,7 @@ mod tests {
         assert_eq!(find(path).unwrap().name, "mine");
         assert_eq!(find(&format!("{path}:seed=9")).unwrap().options["seed"].as_integer(), Some(9));
         std::fs::write(path, text.replace("protocol = \"fake\"", "protocol = \"gopher\"")).unwrap();
-        let error = open(&find(path).unwrap(), None).err().unwrap().to_string();
+        let error = open(&find(path).unwrap(), None, &Passwords::default()).err().unwrap().to_string();
         assert!(error.contains("gopher") && error.contains("usearch"), "{error}");
         std::fs::write(path, "nme = 1").unwrap();
         assert!(find(path).unwrap_err().to_string().contains("line 1"));

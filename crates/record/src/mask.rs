@@ -15,10 +15,23 @@ pub fn mask_address(address: &str) -> String {
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     // A password may hold a slash or an @ that was not encoded: everything up to the last @ goes.
     let at = rest[..end].rfind('@').or_else(|| rest.rfind('@').filter(|_| !scheme.is_empty()));
-    let host = at.map_or(rest.to_owned(), |at| format!("{}@{}", Secret::MASK, &rest[at + 1..]));
+    let host = at.map_or(rest.to_owned(), |at| {
+        format!("{}@{}", mask_login(&scheme, &rest[..at]), &rest[at + 1..])
+    });
     let Some((path, query)) = host.split_once('?') else { return scheme + &host };
     let parameters: Vec<String> = query.split('&').map(mask_pair).collect();
     format!("{scheme}{path}?{}", parameters.join("&"))
+}
+
+/// The user stays where the scheme is a database's, so that a run can be resumed by its plan; elsewhere a
+/// token may stand in the user's place.
+fn mask_login(scheme: &str, login: &str) -> String {
+    let database = ["postgres://", "postgresql://", "mysql://", "mariadb://"].contains(&scheme);
+    match login.split_once(':') {
+        None if database => login.to_owned(),
+        Some((user, _)) if database => format!("{user}:{}", Secret::MASK),
+        _ => Secret::MASK.to_owned(),
+    }
 }
 
 /// A command line without credentials: addresses are masked, and so are the values of options such as
@@ -73,8 +86,8 @@ mod tests {
     fn credentials_go_and_the_rest_stays() {
         for (typed, kept) in [
             ("localhost:5432", "localhost:5432"),
-            ("postgres://bench:s3cret@db.example:5432/v", "postgres://***@db.example:5432/v"),
-            ("postgres://bench:s/3@cret@db/v?sslmode=require", "postgres://***@db/v?sslmode=require"),
+            ("postgres://bench:s3cret@db.example:5432/v", "postgres://bench:***@db.example:5432/v"),
+            ("postgres://bench:s/3@cret@db/v?sslmode=require", "postgres://bench:***@db/v?sslmode=require"),
             ("bench:s3cret@db:6379", "***@db:6379"),
             ("https://db/?api_key=s3cret&x=1", "https://db/?api_key=***&x=1"),
         ] {
@@ -97,7 +110,7 @@ mod tests {
         let kept = mask_command(typed);
         assert_eq!(
             kept.join(" "),
-            "annvil run --password *** --token=*** --at pg=redis://***@h --at postgres://***@h/db?x=1&password=*** \
+            "annvil run --password *** --token=*** --at pg=redis://***@h --at postgres://a:***@h/db?x=1&password=*** \
              --at=***@h:1 --k 10"
         );
     }

@@ -96,7 +96,7 @@ mod tests {
 
     fn fake() -> Arc<dyn Engine> {
         let definition = engines::find("fake").expect("built in");
-        Arc::from(engines::open(&definition, None).expect("it opens"))
+        Arc::from(engines::open(&definition, None, &engines::Passwords::default()).expect("it opens"))
     }
 
     #[test]

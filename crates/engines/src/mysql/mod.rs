@@ -6,12 +6,12 @@
 mod connection;
 mod error;
 
-use crate::sql::{
+use crate::{Passwords, sql::{
     SqlEngine,
     address::{Address, CONNECT_WITHIN, TlsMode},
     dialect::Dialect,
     protocol::Protocol,
-};
+}};
 use connection::MyConnection;
 use engine::{Definition, Engine, EngineError};
 use mysql::{ClientIdentity, Conn, DriverError, Error, OptsBuilder, SslOpts};
@@ -20,8 +20,13 @@ use mysql::{ClientIdentity, Conn, DriverError, Error, OptsBuilder, SslOpts};
 ///
 /// # Errors
 /// Where address or definition can't be used.
-pub(crate) fn open(definition: &Definition, address: &str) -> Result<Box<dyn Engine>, EngineError> {
-    let address = Address::parse(address, &["mysql", "mariadb"], 3306)?;
+pub(crate) fn open(
+    definition: &Definition,
+    address: &str,
+    passwords: &Passwords,
+) -> Result<Box<dyn Engine>, EngineError> {
+    let mut address = Address::parse(address, &["mysql", "mariadb"], 3306)?;
+    address.password = passwords.of(&definition.name, "mysql", &address);
     let tls = tls(&address);
     SqlEngine::open(definition, MySql { address, tls })
 }

@@ -7,13 +7,13 @@ mod connection;
 mod error;
 mod values;
 
-use crate::sql::{
+use crate::{Passwords, sql::{
     SqlEngine,
     address::{Address, CONNECT_WITHIN, TlsMode},
     dialect::Dialect,
     protocol::Protocol,
     tls,
-};
+}};
 use connection::PgConnection;
 use engine::{Definition, Engine, EngineError};
 use postgres::{Config, config::SslMode};
@@ -24,8 +24,13 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 ///
 /// # Errors
 /// Where address or definition can't be used.
-pub(crate) fn open(definition: &Definition, address: &str) -> Result<Box<dyn Engine>, EngineError> {
-    let address = Address::parse(address, &["postgres", "postgresql"], 5432)?;
+pub(crate) fn open(
+    definition: &Definition,
+    address: &str,
+    passwords: &Passwords,
+) -> Result<Box<dyn Engine>, EngineError> {
+    let mut address = Address::parse(address, &["postgres", "postgresql"], 5432)?;
+    address.password = passwords.of(&definition.name, "postgres", &address);
     let tls = MakeRustlsConnect::new(tls::client_config(&address.tls)?);
     SqlEngine::open(definition, Postgres { address, tls })
 }
