@@ -26,15 +26,10 @@ pub(crate) fn unpack(suite: &str, packages: &[&str], root: &Path, scratch: &Path
     let keys = KEYS.iter().find(|path| Path::new(path).exists());
     let keys =
         keys.ok_or_else(|| Fault::Cannot("no keys of Debian; install debian-archive-keyring".into()))?;
-    let format = "$(REPO_URI) $(RELEASE) $(COMPONENT) $(ORIGIN)";
-    let words = ["indextargets", "--format", format, "Identifier: Packages"];
-    let targets = shell::run(Command::new("apt-get").args(words))?;
-    let mirror = mirror(&targets).ok_or_else(|| {
-        Fault::Cannot("it comes from Debian's packages, and apt's sources name no mirror of Debian".into())
-    })?;
+    let mirror = machines_mirror()?;
     let architecture = shell::run(Command::new("dpkg").arg("--print-architecture"))?;
-    let apt = Apt::new(scratch, &sources(mirror, suite, architecture.trim(), keys))?;
-    let downloaded = |error: anyhow::Error| Fault::Cannot(refused(suite, mirror, &format!("{error:#}")));
+    let apt = Apt::new(scratch, &sources(&mirror, suite, architecture.trim(), keys))?;
+    let downloaded = |error: anyhow::Error| Fault::Cannot(refused(suite, &mirror, &format!("{error:#}")));
     shell::run(apt.command().arg("update")).map_err(downloaded)?;
     let words = ["install", "--download-only", "--yes", "--no-install-recommends"];
     shell::run(apt.command().args(words).args(packages)).map_err(downloaded)?;
@@ -44,6 +39,20 @@ pub(crate) fn unpack(suite: &str, packages: &[&str], root: &Path, scratch: &Path
     }
     files::remove(scratch)?;
     Ok(())
+}
+
+/// The mirror of Debian that the machine's own sources name.
+fn machines_mirror() -> Result<String, Fault> {
+    // With what the fetched lists say of their origin; without, where they were removed, as in images of
+    // containers: then apt names no target unless told to do without.
+    for lists in ["--release-info", "--no-release-info"] {
+        let format = "$(REPO_URI) $(RELEASE) $(COMPONENT) $(ORIGIN)";
+        let words = ["indextargets", lists, "--format", format, "Identifier: Packages"];
+        if let Some(found) = mirror(&shell::run(Command::new("apt-get").args(words))?) {
+            return Ok(found.to_string());
+        }
+    }
+    Err(Fault::Cannot("it comes from Debian's packages, and apt's sources name no mirror of Debian".into()))
 }
 
 /// Why apt got nothing, and what to do.

@@ -27,11 +27,14 @@ pub(crate) fn there(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
-/// The first line that calls itself an error, as apt and pip do, else the last one.
+/// The line that says most: what kept pip from its index, which pip itself calls a warning; else the
+/// first that calls itself an error, as apt's and pip's do; else the last.
 fn reason(output: &str) -> Option<&str> {
     let lines = || output.lines().map(str::trim).filter(|line| !line.is_empty());
+    let broken = ["connection broken by ", "Could not fetch URL "];
+    let cause = |line| broken.iter().find_map(|words| str::find(line, words).map(|at| &line[at..]));
     let named = |line: &&str| line.starts_with("E:") || line.starts_with("ERROR");
-    lines().find(named).or_else(|| lines().last())
+    lines().find_map(cause).or_else(|| lines().find(named)).or_else(|| lines().next_back())
 }
 
 /// `text` as one word of a POSIX shell.
@@ -47,6 +50,10 @@ mod tests {
     fn the_error_line_is_found_among_warnings() {
         let apt = "W: old lists\nE: Failed to fetch x  Could not resolve 'y'\nE: Some index files failed\n";
         assert_eq!(reason(apt), Some("E: Failed to fetch x  Could not resolve 'y'"));
+        let pip = "WARNING: Retrying (Retry(total=1)) after connection broken by 'NewConnectionError'\n\
+                   ERROR: Could not find a version that satisfies x (from versions: none)\n";
+        assert_eq!(reason(pip), Some("connection broken by 'NewConnectionError'"));
+        assert_eq!(reason("ERROR: No matching distribution\n"), Some("ERROR: No matching distribution"));
         assert_eq!(reason("one\n two \n\n"), Some("two"));
         assert_eq!(reason(" \n"), None);
     }

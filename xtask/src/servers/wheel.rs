@@ -26,12 +26,14 @@ pub(crate) fn unpack(place: &Place, requirement: &str, into: &Path) -> Result<()
     Ok(())
 }
 
-/// The user's Python where it has pip, else one of our own in the cache. It is found again by each
-/// call: a Python that was there may have gone.
+/// The user's Python where it has pip, else the system's, else one of our own in the cache. It is found
+/// again by each call: a Python that was there may have gone.
 fn python_with_pip(place: &Place) -> Result<PathBuf, Fault> {
-    let system = PathBuf::from("python3");
-    if has_pip(&system) {
-        return Ok(system);
+    for known in ["python3", "/usr/bin/python3"] {
+        let python = PathBuf::from(known);
+        if has_pip(&python) && all_may_run(&python) {
+            return Ok(python);
+        }
     }
     let venv = place.cache.join("pip");
     let python = venv.join("bin/python");
@@ -39,7 +41,7 @@ fn python_with_pip(place: &Place) -> Result<PathBuf, Fault> {
         return Ok(python);
     }
     say(&format!("python3 has no pip; setting one up in {}", venv.display()));
-    let made = shell::run(Command::new(&system).args(["-m", "venv", "--clear"]).arg(&venv));
+    let made = shell::run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&venv));
     made.map_err(|error| {
         let advice = "install python3 with pip or venv (Debian: python3-venv)";
         Fault::Cannot(format!("no Python with pip; {advice}: {error:#}"))
@@ -53,9 +55,19 @@ fn has_pip(python: &Path) -> bool {
     output.is_ok_and(|output| output.status.success())
 }
 
+/// Whether the user that root's servers run as can enter the interpreter's folder: root may have one of
+/// its own.
+fn all_may_run(python: &Path) -> bool {
+    let closed = |path: String| files::closed_folder(Path::new(&path)).is_some();
+    !(files::is_root() && executable(python).is_ok_and(closed))
+}
+
 /// The path of the interpreter that wheels are unpacked for: compiled modules fit no other.
 pub(crate) fn interpreter(place: &Place) -> Result<String, Fault> {
-    let python = python_with_pip(place)?;
+    Ok(executable(&python_with_pip(place)?)?)
+}
+
+fn executable(python: &Path) -> Result<String> {
     let printed = shell::run(Command::new(python).args(["-c", "import sys; print(sys.executable)"]))?;
     Ok(printed.trim().to_string())
 }
