@@ -9,6 +9,7 @@ mod foreign_paths;
 mod leaks;
 mod links;
 mod sanitize;
+mod servers;
 mod sizes;
 mod steps;
 mod test_output;
@@ -19,9 +20,12 @@ use std::process::ExitCode;
 use steps::{Step, Steps, cargo, say};
 
 const HELP: &str = "\
-cargo xtask test [--quick]   every check; --quick makes no fixtures and no documentation
+cargo xtask test [--quick]   every check; --quick makes no fixtures and no documentation, downloads no server
 cargo xtask architecture     the edges between the crates against the table in ARCHITECTURE.md
 cargo xtask fixtures         only makes the files that tests read (target/fixtures/fx)
+cargo xtask servers          only makes ready the database servers that tests need, in a cache outside the
+                             checkout (ANNVIL_SERVERS), and prints the variables that tests read;
+                             --also seekdb: one more, which no check needs
 cargo xtask arm              tests of the kernels and the exact search for 64-bit Arm, under qemu-user
 cargo xtask sanitize         tests of unsafe code under Miri and the address sanitizer
                              both: not part of CI; with --kernel the kernels only
@@ -59,6 +63,8 @@ fn run() -> Result<bool> {
             steps.run("fixtures", || fixtures::prepare(&root));
             Ok(steps.finish(None))
         }
+        ["servers"] => servers::run(false),
+        ["servers", "--also", "seekdb"] => servers::run(true),
         ["arm"] => Ok(arm::run(&root, ci(), false)),
         ["arm", "--kernel"] => Ok(arm::run(&root, ci(), true)),
         ["sanitize"] => Ok(sanitize::run(&root, ci(), false)),
@@ -102,6 +108,12 @@ fn test(root: &Path, quick: bool) -> Result<bool> {
             Step::command(cargo(root).args(words).env("RUSTDOCFLAGS", "-D warnings"))
         });
     }
+    let mut servers = Vec::new();
+    steps.run("servers", || {
+        let (step, found) = servers::step(!quick);
+        servers = found;
+        step
+    });
     let chromium = fixtures::chromium();
     if chromium.is_none() {
         let why = "no chromium on PATH and ANNVIL_CHROMIUM is not set, so report pages are not opened";
@@ -115,6 +127,7 @@ fn test(root: &Path, quick: bool) -> Result<bool> {
         if let Some(path) = &chromium {
             command.env("ANNVIL_CHROMIUM", path);
         }
+        command.envs(servers.iter().map(|server| (server.variable, &server.program)));
         let (step, found) = test_output::follow(&mut command);
         counts = found;
         step
