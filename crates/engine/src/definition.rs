@@ -6,8 +6,11 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use types::Metric;
 
+mod server;
 #[cfg(test)]
 mod tests;
+
+pub use server::{FileDef, FolderDef, InputDef, ServerDef, StepDef, StopSignal};
 
 /// A definition file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,6 +31,10 @@ pub struct Definition {
     /// What a reader must know when comparing it, a sentence each; the report prints them.
     #[serde(default)]
     pub asymmetries: Vec<String>,
+    /// How a program on this machine is made into its server; none where it has no server, or only
+    /// one that others start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<ServerDef>,
     /// Options of the protocol's code (behaviour of the fake engine, statements of a server).
     #[serde(default)]
     pub options: toml::Table,
@@ -134,7 +141,7 @@ impl Definition {
                 }
             }
         }
-        Ok(())
+        self.server.as_ref().map_or(Ok(()), ServerDef::check)
     }
 
     /// The index kind named, or the first.
