@@ -88,7 +88,12 @@ impl Names {
 
 impl From<&crate::Param> for Value {
     fn from(param: &crate::Param) -> Value {
-        Value::from_serialize(param)
+        match param {
+            crate::Param::Int(v) => Value::from(*v),
+            crate::Param::Float(v) => Value::from(*v),
+            crate::Param::Bool(v) => Value::from(*v),
+            crate::Param::Text(v) => Value::from(v.as_str()),
+        }
     }
 }
 
