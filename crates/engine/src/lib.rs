@@ -24,8 +24,8 @@ mod traits;
 
 pub use capability::{BuildTime, Capabilities, FilterMode};
 pub use definition::{
-    Definition, DefinitionError, EffortDef, FileDef, FolderDef, IndexDef, InputDef, ParamDef, ServerDef, StepDef,
-    StopSignal,
+    Definition, DefinitionError, EffortDef, FileDef, FolderDef, IndexDef, InputDef, ParamDef, ServerDef,
+    StepDef, StopSignal,
 };
 pub use error::{EngineError, ErrorKind};
 pub use hits::{Hits, ReplyKey};

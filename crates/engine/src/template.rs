@@ -122,7 +122,8 @@ mod tests {
     fn names_are_filled_in_and_lines_joined() {
         let mut names = Names::default();
         names.set("m", Value::from(&Param::Int(16))).set("quantization", "halfvec");
-        let text = template("WITH (m = {{ m }})\n  {% if quantization == 'halfvec' %}::halfvec{% endif %}").unwrap();
+        let text =
+            template("WITH (m = {{ m }})\n  {% if quantization == 'halfvec' %}::halfvec{% endif %}").unwrap();
         assert_eq!(text.fill(&names).unwrap(), "WITH (m = 16) ::halfvec");
         let rule = template("{{ (memory_mib * 0.25) | int }}MB").unwrap();
         assert_eq!(rule.fill(&names.with("memory_mib", 4096)).unwrap(), "1024MB");

@@ -56,6 +56,10 @@ pub struct ServerDef {
     /// `name`, `value`.
     #[serde(default)]
     pub setting_argument: Vec<Template>,
+    /// Words in its log that say that it can be asked. Without them, listening is enough; some servers
+    /// listen while they still repair their data.
+    #[serde(default)]
+    pub ready_words: Option<String>,
     /// The signal that ends it cleanly.
     pub stop_signal: StopSignal,
     /// Where it answers, without the password. May use `port`.

@@ -115,10 +115,9 @@ fn place(allowed: &[usize], asked: Option<NonZeroU32>) -> Placement {
         Ok(count) if count < allowed.len() => {
             Placement::Apart { server: allowed[..count].to_vec(), client: allowed[count..].to_vec() }
         }
-        _ => Placement::TooFew {
-            asked: asked.get(),
-            usable: u32::try_from(allowed.len()).unwrap_or(u32::MAX),
-        },
+        _ => {
+            Placement::TooFew { asked: asked.get(), usable: u32::try_from(allowed.len()).unwrap_or(u32::MAX) }
+        }
     }
 }
 
@@ -168,7 +167,10 @@ mod tests {
     #[test]
     fn the_server_gets_the_first_processors_and_the_client_the_rest() {
         let asked = |n| NonZeroU32::new(n);
-        assert_eq!(place(&[2, 3, 5, 9], asked(3)), Placement::Apart { server: vec![2, 3, 5], client: vec![9] });
+        assert_eq!(
+            place(&[2, 3, 5, 9], asked(3)),
+            Placement::Apart { server: vec![2, 3, 5], client: vec![9] }
+        );
         assert_eq!(place(&[2, 3], asked(2)), Placement::TooFew { asked: 2, usable: 2 });
         assert_eq!(place(&[], asked(1)), Placement::TooFew { asked: 1, usable: 0 });
         assert_eq!(place(&[0, 1], None), Placement::Shared);
@@ -197,12 +199,14 @@ mod tests {
     fn this_machine_grants_something_and_what_is_named_counts() {
         let own = Budget::default().grant().unwrap();
         assert!(own.memory_by_default && own.memory_bytes > 64 << 20 && own.cpus >= 1, "{own:?}");
-        let named = Budget { memory_bytes: Some(3 << 30), cpus: NonZeroU32::new(1), vectors_bytes: 1, rows: 7 };
+        let named =
+            Budget { memory_bytes: Some(3 << 30), cpus: NonZeroU32::new(1), vectors_bytes: 1, rows: 7 };
         let granted = named.grant().unwrap();
         assert_eq!((granted.memory_bytes, granted.cpus, granted.memory_by_default), (3 << 30, 1, false));
         let mut names = Names::default();
         granted.names(&mut names);
-        let rule = engine::Template::try_from("{{ memory_mib }} {{ cpus }} {{ vectors_mib }} {{ rows }}".to_owned());
+        let rule =
+            engine::Template::try_from("{{ memory_mib }} {{ cpus }} {{ vectors_mib }} {{ rows }}".to_owned());
         assert_eq!(rule.unwrap().fill(&names).unwrap(), "3072 1 1 7");
     }
 

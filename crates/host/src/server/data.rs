@@ -76,10 +76,15 @@ impl Place {
         } else {
             asked
         };
-        let mut place = Place::claim(top, engine, version, wait)?;
-        (place.private, place.user) = (private, user);
-        place.fill().map_err(|e| of.data(&place.top, e.to_string()))?;
-        Ok(place)
+        let made = Place::claim(top.clone(), engine, version, wait).and_then(|mut place| {
+            (place.private, place.user) = (private, user);
+            place.fill().map_err(|e| of.data(&place.top, e.to_string()))?;
+            Ok(place)
+        });
+        if made.is_err() && private {
+            drop(remove(&top));
+        }
+        made
     }
 
     /// Locks the marker and reads it, or writes it where the folder is empty.
@@ -93,14 +98,19 @@ impl Place {
         let path = top.join(MARKER);
         let holds = std::fs::read_dir(&top).map_err(of.system(format!("can't read {}", top.display())))?;
         if holds.count() > 0 && !path.is_file() {
-            let reason = "it is not empty and was not made by annvil, so nothing was touched; name an empty folder";
+            let reason =
+                "it is not empty and was not made by annvil, so nothing was touched; name an empty folder";
             return Err(of.data(&top, reason));
         }
-        let marker = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path);
+        let marker =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path);
         let mut marker = marker.map_err(of.system(format!("can't open {}", path.display())))?;
         while !locked(&marker) {
             if !wait() {
-                return Err(of.data(&top, "another server of annvil runs on it, or is still being stopped; try again later"));
+                return Err(of.data(
+                    &top,
+                    "another server of annvil runs on it, or is still being stopped; try again later",
+                ));
             }
             std::thread::sleep(Duration::from_millis(50));
         }
@@ -109,7 +119,9 @@ impl Place {
         let (owner, made_by) = (value(&text, "engine"), value(&text, "version"));
         if owner.is_some_and(|owner| owner != engine) || made_by.is_some_and(|made| made != version) {
             let (owner, made) = (owner.unwrap_or("?"), made_by.unwrap_or("?"));
-            let reason = format!("it holds data of {owner} ({made}), this is {engine} ({version}); name another folder");
+            let reason = format!(
+                "it holds data of {owner} ({made}), this is {engine} ({version}); name another folder"
+            );
             return Err(of.data(&top, reason));
         }
         let password = value(&text, "password").map_or_else(random, |text| Ok(text.to_owned()))?;
@@ -204,7 +216,9 @@ fn remove(folder: &Path) -> std::io::Result<()> {
     loop {
         match std::fs::remove_dir_all(folder) {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-            Err(_) if begin.elapsed() < Duration::from_secs(5) => std::thread::sleep(Duration::from_millis(50)),
+            Err(_) if begin.elapsed() < Duration::from_secs(5) => {
+                std::thread::sleep(Duration::from_millis(50))
+            }
             ended => return ended,
         }
     }

@@ -14,6 +14,8 @@ const LINES: usize = 4;
 const LONGEST: usize = 300;
 /// How much of a log's end is looked at.
 const TAIL_BYTES: u64 = 16 << 10;
+/// How much of a log is looked through for the words of a server that is ready.
+const START_BYTES: u64 = 1 << 20;
 
 /// How a process ended. It shows as words that follow its name: `ended with code 1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +43,9 @@ impl fmt::Display for Ending {
                 write!(f, "was killed by signal {signal}")?;
                 match (signal, self.out_of_memory) {
                     (9, Some(true)) => f.write_str(" (KILL): the kernel had run out of memory"),
-                    (9, Some(false)) => f.write_str(" (KILL), which the kernel did not send for want of memory"),
+                    (9, Some(false)) => {
+                        f.write_str(" (KILL), which the kernel did not send for want of memory")
+                    }
                     (9, None) => f.write_str(" (KILL), perhaps by the kernel for want of memory"),
                     (6, _) => f.write_str(" (ABRT: it gave up by itself)"),
                     (7, _) => f.write_str(" (BUS: a crash, or a full disk below a mapped file)"),
@@ -103,13 +107,23 @@ impl Log {
         format!("its last words: {} (log: {path})", lines.join(" / "))
     }
 
+    /// Whether the server has said these words.
+    pub(super) fn holds(&self, words: &str) -> bool {
+        let Ok(text) = self.read(self.from, START_BYTES) else { return false };
+        text.contains(words)
+    }
+
     fn lines(&self) -> std::io::Result<Vec<String>> {
+        let end = std::fs::metadata(&self.path)?.len();
+        Ok(telling(&self.read(end.saturating_sub(TAIL_BYTES).max(self.from), TAIL_BYTES)?))
+    }
+
+    fn read(&self, from: u64, bytes: u64) -> std::io::Result<String> {
         let mut file = File::open(&self.path)?;
-        let start = file.metadata()?.len().saturating_sub(TAIL_BYTES).max(self.from);
-        file.seek(SeekFrom::Start(start))?;
-        let mut bytes = Vec::new();
-        file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
-        Ok(telling(&String::from_utf8_lossy(&bytes)))
+        file.seek(SeekFrom::Start(from))?;
+        let mut text = Vec::new();
+        file.take(bytes).read_to_end(&mut text)?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
     }
 }
 
@@ -121,7 +135,10 @@ fn telling(text: &str) -> Vec<String> {
     };
     let errors: Vec<&str> = all.iter().filter(of_error).copied().collect();
     let chosen = if errors.is_empty() { &all } else { &errors };
-    chosen[chosen.len().saturating_sub(LINES)..].iter().map(|line| line.chars().take(LONGEST).collect()).collect()
+    chosen[chosen.len().saturating_sub(LINES)..]
+        .iter()
+        .map(|line| line.chars().take(LONGEST).collect())
+        .collect()
 }
 
 #[cfg(test)]
@@ -156,6 +173,7 @@ mod tests {
         assert!(log.words().contains("words: two / three / four / five (log: "), "{}", log.words());
         std::io::Write::write_all(&mut file, b"FATAL:  port taken\nbye\n").unwrap();
         assert!(log.words().contains("words: FATAL:  port taken (log: "), "{}", log.words());
+        assert!(log.holds("port taken") && !log.holds("earlier start"));
         std::io::Write::write_all(&mut file, &[b'x'; 40_000]).unwrap();
         assert!(log.words().len() < 600, "a long line is cut");
     }

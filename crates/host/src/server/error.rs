@@ -52,7 +52,9 @@ pub enum ServerError {
         user: String,
     },
     /// How much the server may use is not known.
-    #[error("how much memory this machine has is not known; say what the server may use: --server-memory SIZE")]
+    #[error(
+        "how much memory this machine has is not known; say what the server may use: --server-memory SIZE"
+    )]
     MemoryUnknown,
     /// The data folder can't be used.
     #[error("{engine}: can't keep its data in {path}: {reason}")]
@@ -105,7 +107,9 @@ pub enum ServerError {
         words: String,
     },
     /// The port that was asked for is in use.
-    #[error("{engine}: port {port} of 127.0.0.1 is in use by another program; name another, or none for a free one")]
+    #[error(
+        "{engine}: port {port} of 127.0.0.1 is in use by another program; name another, or none for a free one"
+    )]
     PortTaken {
         /// Name of the engine.
         engine: String,

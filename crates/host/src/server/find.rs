@@ -140,7 +140,9 @@ pub(super) fn text(path: &Path) -> String {
 
 /// The first line that a program prints.
 fn version(words: &[String], user: Option<&User>) -> Result<String, String> {
-    let [program, arguments @ ..] = words else { return Err("the definition names no version program".into()) };
+    let [program, arguments @ ..] = words else {
+        return Err("the definition names no version program".into());
+    };
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     if let Some(user) = user {
@@ -169,6 +171,8 @@ fn version(words: &[String], user: Option<&User>) -> Result<String, String> {
     };
     let said = first(child.stdout.as_mut().map(|pipe| pipe as &mut dyn Read));
     let said = said.or_else(|| first(child.stderr.as_mut().map(|pipe| pipe as &mut dyn Read)));
+    // Some begin with their own path, which is told apart and says nothing of the version.
+    let said = said.map(|line| line.strip_prefix(program.as_str()).unwrap_or(&line).trim().to_owned());
     match said {
         Some(line) if status.success() => Ok(line),
         Some(line) => Err(format!("{shown} fails: {line}")),

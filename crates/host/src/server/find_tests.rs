@@ -48,7 +48,7 @@ fn the_newest_usable_program_is_taken_with_its_folders() {
     let real = top.path().canonicalize().unwrap();
     let opt = real.join("opt");
     install(&opt.join("toy-9"), "echo toy 9", Some("share"));
-    install(&opt.join("toy-10"), "echo; echo toy 10; echo more", Some("share/toy"));
+    install(&opt.join("toy-10"), "echo; echo $0 toy 10; echo more", Some("share/toy"));
     install(&opt.join("toy-11"), "echo toy 11", None);
     let def = definition(&real);
     let found = find_on("toy", &def, None, None).unwrap();

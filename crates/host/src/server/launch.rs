@@ -107,7 +107,8 @@ impl Process {
         if self.ended().is_none()
             && let Some(pid) = self.id()
         {
-            drop(kill_process(pid, signal));
+            // It may end at this moment, and then there is no one to ask.
+            let _ = kill_process(pid, signal);
         }
     }
 
@@ -117,8 +118,9 @@ impl Process {
             let below = descendants(&Tree::machine(), self.pid());
             self.kill_group();
             for (pid, _) in below {
-                let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-                drop(pid.map(|pid| kill_process(pid, Signal::KILL)));
+                if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+                    let _ = kill_process(pid, Signal::KILL);
+                }
             }
             self.status = self.child.wait().ok();
         }
@@ -129,7 +131,7 @@ impl Process {
     /// after it has ended.
     pub(super) fn kill_group(&self) {
         if let Some(pid) = self.id() {
-            drop(kill_process_group(pid, Signal::KILL));
+            let _ = kill_process_group(pid, Signal::KILL);
         }
     }
 

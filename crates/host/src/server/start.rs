@@ -207,7 +207,8 @@ impl Start<'_> {
                 }
                 InputDef::File(file) => {
                     let path = self.fill("initialise.input", &file.file, &names)?;
-                    let read = std::fs::read(&path).map_err(self.of().system(format!("can't read {path}")))?;
+                    let read =
+                        std::fs::read(&path).map_err(self.of().system(format!("can't read {path}")))?;
                     bytes.extend(read);
                 }
             }
@@ -273,7 +274,8 @@ impl Start<'_> {
                 let ending = Ending::new(status, self.kills).to_string();
                 return Err(ServerError::Died { engine, program, ending, words: self.log.words() });
             }
-            if listens(process.pid(), port) {
+            let said = self.def.ready_words.as_ref().is_none_or(|words| self.log.holds(words));
+            if said && listens(process.pid(), port) {
                 return Ok(());
             }
             if begin.elapsed() >= self.options.patience {

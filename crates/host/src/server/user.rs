@@ -69,7 +69,8 @@ mod tests {
         let closed = top.path().join("closed");
         let deep = closed.join("deep");
         std::fs::create_dir_all(&deep).unwrap();
-        let mode = |path: &Path, mode| std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+        let mode =
+            |path: &Path, mode| std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
         mode(top.path(), 0o711);
         mode(&closed, 0o750);
         let stranger = User { name: "x".into(), uid: u32::MAX - 2, gid: u32::MAX - 2 };

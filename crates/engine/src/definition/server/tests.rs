@@ -69,7 +69,11 @@ fn what_cannot_work_is_refused_with_place_and_reason() {
         ("\"toyd\"", "\"bin/toyd\"", ["server.program", "bin/toyd"]),
         ("\"/opt/toy-*/bin\"", "\"opt\"", ["server.places", "\"opt\""]),
         ("[\"{{ program }}\", \"--version\"]", "[]", ["server.version", "no program"]),
-        ("\"{{ folder }}/inittoy\", \"--pass", "\"{{ password }}\", \"--pass", ["initialise.run", "password_file"]),
+        (
+            "\"{{ folder }}/inittoy\", \"--pass",
+            "\"{{ password }}\", \"--pass",
+            ["initialise.run", "password_file"],
+        ),
         ("{{ port }}/", "{{ data }}", ["server.address", "port"]),
         ("\"{{ cpus }}\"", "\"{{ cores }}\"", ["settings.workers", "cores"]),
         ("\"{{ cpus }}\"", "\"{% if rows > 1 %}{{ cores }}{% endif %}\"", ["settings.workers", "cores"]),
