@@ -140,8 +140,7 @@ fn a_server_that_is_killed_says_so() {
     let top = folder();
     let (def, found) = toy(top.path());
     let server = start(&def, &found, &options(top.path())).unwrap();
-    let pid = rustix::process::Pid::from_raw(i32::try_from(server.pid()).unwrap()).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    kill_9(server.pid());
     until("the server is seen to be dead", || !server.is_alive());
     let ending = server.ending().unwrap();
     assert_eq!((ending.code, ending.signal), (None, Some(9)));
@@ -166,6 +165,22 @@ fn a_server_that_does_not_stop_is_killed_with_its_children() {
     assert!(!stopped.clean && stopped.ending.unwrap().signal == Some(9), "{stopped:?}");
     until("no process is left", || processes_of(top.path()).is_empty());
     assert_eq!(left_in(top.path()).len(), 0);
+}
+
+/// Someone killed the guard: the server can be stopped all the same.
+#[test]
+fn a_server_whose_guard_was_killed_is_stopped() {
+    let top = folder();
+    let (def, found) = toy(top.path());
+    let server = start(&def, &found, &options(top.path())).unwrap();
+    let guards: Vec<u32> = processes_of(server.folder())
+        .into_iter()
+        .filter(|pid| std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap().contains("annvil-guard"))
+        .collect();
+    assert_eq!(guards.len(), 1);
+    kill_9(guards[0]);
+    assert!(server.stop().unwrap().clean);
+    assert_eq!((left_in(top.path()), processes_of(top.path())), (vec![], vec![]));
 }
 
 #[test]

@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use engine::ServerDef;
-use host::server::{Found, Server};
+use host::server::{DataDir, Found, Server, StartOptions};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -17,11 +17,11 @@ const SLOW: &str = "[[server.initialise]]\nrun = [\"/bin/sh\", \"-c\", \"echo st
 
 fn which(name: &str, top: &Path) -> Option<(ServerDef, Found)> {
     match name {
-        "toy" => Some(toy(top)),
+        "toy" | "kept" => Some(toy(top)),
         "slow" => Some(toy_of(top, "exit 1", SLOW)),
         "stubborn" => Some(toy_of(
             top,
-            "trap '' TERM\nTOY_PORT=$2 exec \"$TOY_LISTENER\" --exact common::child_that_listens --nocapture",
+            "setsid sleep 1000 & trap '' TERM\nTOY_PORT=$2 exec \"$TOY_LISTENER\" --exact common::child_that_listens --nocapture",
             "",
         )),
         name => real(name).map(|real| (real.def, real.found)),
@@ -36,6 +36,9 @@ fn child_that_starts_a_server() {
     let top = Path::new(&below);
     let (def, found) = which(&name, top).unwrap();
     let mut options = options(top);
+    if name == "kept" {
+        options.data = DataDir::Kept(top.join("kept"));
+    }
     if name == "stubborn" {
         options.grace = std::time::Duration::from_millis(300);
     }
@@ -97,6 +100,24 @@ fn a_toy_ends_cleanly_after_ctrl_c() {
     let top = folder();
     killed("toy", Signal::INT, top.path());
     assert!(log(top.path()).contains("toy ends"), "it was stopped by its own signal, not by Ctrl-C");
+}
+
+/// The next start waits until the guard has stopped the server of the process that was killed.
+#[test]
+fn kept_data_can_be_used_again_at_once() {
+    let top = folder();
+    let mut child = parent("kept", top.path());
+    until("the server has started", || top.path().join("started").exists());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let (def, found) = toy(top.path());
+    let data = DataDir::Kept(top.path().join("kept"));
+    let server = start(&def, &found, &StartOptions { data, ..options(top.path()) }).unwrap();
+    let first = std::fs::read_to_string(top.path().join("started")).unwrap();
+    assert!(dead(first.parse().unwrap()) && server.is_alive());
+    assert!(server.stop().unwrap().clean);
+    let rows = std::fs::read_to_string(top.path().join("kept/data/rows")).unwrap();
+    assert_eq!(rows.lines().count(), 2);
 }
 
 #[test]

@@ -94,7 +94,7 @@ fn comes_up_again_on_kept_data(name: &str) {
     assert_ne!(second.settings(), before, "another budget, other settings");
     settings_are_in_force(&second);
     // Killed, not stopped: the data must survive that too.
-    kill_9(&second);
+    kill_9(second.pid());
     until("the end is seen", || !second.is_alive());
     let ending = second.ending().unwrap().to_string();
     assert!(ending.starts_with("was killed by signal 9 (KILL)"), "{ending}");
@@ -104,11 +104,6 @@ fn comes_up_again_on_kept_data(name: &str) {
     third.stop().unwrap();
     assert!(top.path().join("kept/data").is_dir());
     assert_eq!(processes_of(top.path()), Vec::<u32>::new());
-}
-
-fn kill_9(server: &Server) {
-    let pid = rustix::process::Pid::from_raw(i32::try_from(server.pid()).unwrap()).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
 }
 
 /// A setting that the server does not know: it says so itself, and its words are in the error.
@@ -176,6 +171,26 @@ fn a_folder_closed_to_postgresql_is_told() {
 #[test]
 fn a_folder_closed_to_mariadb_is_told() {
     a_closed_folder_is_told("mariadb");
+}
+
+/// A process of PostgreSQL that is busy does not notice that its parent is gone.
+#[test]
+fn a_busy_process_of_a_killed_postgresql_ends_with_it() {
+    let Some(real) = real("pgvector") else { return };
+    let top = folder();
+    let server = start(&real.def, &real.found, &options(top.path())).unwrap_or_else(|e| panic!("{e}"));
+    let busy = "select pg_stat_clear_snapshot(); do $$ begin loop perform 1; end loop; end $$";
+    std::thread::scope(|scope| {
+        let asked = scope.spawn(|| ask(&server, password(&server), busy));
+        let count = "select count(*) from pg_stat_activity where query like '%loop perform%' and state = 'active'";
+        until("it is busy", || ask(&server, password(&server), count).is_ok_and(|n| n == "2"));
+        kill_9(server.pid());
+        until("the end is seen", || !server.is_alive());
+        assert!(asked.join().unwrap().is_err());
+    });
+    until("no process is left", || processes_of(&server.folder().join("data")).is_empty());
+    assert!(!server.stop().unwrap().clean);
+    assert_eq!(left_in(top.path()).len(), 0);
 }
 
 /// Two engines at once, each with its own port and folder.

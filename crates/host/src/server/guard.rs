@@ -5,8 +5,8 @@
 //! folder. The server's process writes its own number into the pipe before it becomes the server, so
 //! there is no moment at which a server runs that the guard does not know.
 
+use super::data::Place;
 use engine::StopSignal;
-use std::fs::File;
 use std::io::{PipeWriter, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -23,21 +23,21 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    /// Starts the guard. `folder` is removed when we are gone; `locked` stays locked until the
-    /// guard has ended.
+    /// Starts the guard of a data folder, which stays locked until the guard has ended, and is
+    /// removed by it if it is private.
     pub(super) fn start(
         signal: StopSignal,
         grace: Duration,
-        folder: Option<&Path>,
+        place: &Place,
         log: &Path,
-        locked: &File,
     ) -> std::io::Result<Self> {
         let (reader, pipe) = std::io::pipe()?;
         let tenths = grace.as_millis().div_ceil(100).to_string();
+        let fate = if place.private { "remove" } else { "keep" };
         let mut command = Command::new("/bin/sh");
-        command.args(["-c", SCRIPT, "annvil-guard", signal.name(), &tenths]);
-        command.arg(folder.unwrap_or(Path::new(""))).arg(log);
-        command.stdin(reader).stdout(locked.try_clone()?).stderr(Stdio::null());
+        command.args(["-c", SCRIPT, "annvil-guard", signal.name(), &tenths, fate]);
+        command.arg(&place.top).arg(log);
+        command.stdin(reader).stdout(place.marker.try_clone()?).stderr(Stdio::null());
         // A group of its own: Ctrl-C is sent to the whole group of the terminal.
         command.process_group(0).current_dir("/").env_clear();
         command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));

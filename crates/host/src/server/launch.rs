@@ -6,10 +6,10 @@ use super::user::User;
 use crate::process::descendants;
 use crate::tree::Tree;
 use engine::StopSignal;
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 use std::fs::File;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -31,6 +31,8 @@ pub(super) struct Launch<'a> {
     pub(super) kind: &'static str,
     pub(super) words: &'a [String],
     pub(super) environment: &'a [(String, String)],
+    /// The data folder's top.
+    pub(super) top: &'a Path,
     /// Its working folder, also HOME and TMPDIR.
     pub(super) folder: &'a Path,
     pub(super) input: Option<File>,
@@ -61,7 +63,7 @@ impl Launch<'_> {
                 starter.join().unwrap_or_else(|_| Err(std::io::ErrorKind::Other.into()))
             })?,
         };
-        Ok(Process { child, status: None })
+        Ok(Process { child, status: None, top: self.top.to_owned() })
     }
 }
 
@@ -70,6 +72,7 @@ impl Launch<'_> {
 pub(super) struct Process {
     child: Child,
     status: Option<ExitStatus>,
+    top: PathBuf,
 }
 
 impl Process {
@@ -77,12 +80,20 @@ impl Process {
         self.child.id()
     }
 
-    /// How it ended; none while it runs.
+    /// How it ended; none while it runs. What it leaves behind is killed when its end is first seen.
     pub(super) fn ended(&mut self) -> Option<ExitStatus> {
-        if self.status.is_none() {
-            self.status = self.child.try_wait().ok().flatten();
+        if self.status.is_none() && self.is_over() {
+            // Not collected yet, so its number can't be another's.
+            self.kill_group();
+            kill_all(&strays(&self.top));
+            self.status = self.child.wait().ok();
         }
         self.status
+    }
+
+    fn is_over(&self) -> bool {
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        self.id().is_some_and(|pid| waitid(WaitId::Pid(pid), look).is_ok_and(|status| status.is_some()))
     }
 
     /// How it ended, once it has, looking until `patience` is over or `on` says false.
@@ -117,19 +128,14 @@ impl Process {
         if self.ended().is_none() {
             let below = descendants(&Tree::machine(), self.pid());
             self.kill_group();
-            for (pid, _) in below {
-                if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
-                    let _ = kill_process(pid, Signal::KILL);
-                }
-            }
+            kill_all(&below.into_iter().map(|(pid, _)| pid).collect::<Vec<_>>());
             self.status = self.child.wait().ok();
+            kill_all(&strays(&self.top));
         }
         self.status
     }
 
-    /// Kills what is left of its group. To be called before its number can be another's: at once
-    /// after it has ended.
-    pub(super) fn kill_group(&self) {
+    fn kill_group(&self) {
         if let Some(pid) = self.id() {
             let _ = kill_process_group(pid, Signal::KILL);
         }
@@ -137,6 +143,33 @@ impl Process {
 
     fn id(&self) -> Option<Pid> {
         Pid::from_raw(i32::try_from(self.pid()).ok()?)
+    }
+}
+
+/// Processes of a server that is gone: they work in its folders and have no terminal (so that no
+/// one's shell is meant). A server's process may go on for long with what it was asked, though the
+/// server was killed and it left the group.
+fn strays(top: &Path) -> Vec<u32> {
+    let tree = Tree::machine();
+    let own = [top.join("data"), top.join("tmp")];
+    let is_stray = |pid: &u32| {
+        let works_in = std::fs::read_link(tree.path(&format!("proc/{pid}/cwd"))).unwrap_or_default();
+        own.iter().any(|folder| works_in.starts_with(folder)) && !has_terminal(&tree, *pid)
+    };
+    tree.numbered("proc", "").into_iter().filter(is_stray).collect()
+}
+
+/// Field 7 of `/proc/<pid>/stat`, the fifth behind the name in brackets.
+fn has_terminal(tree: &Tree, pid: u32) -> bool {
+    let stat = tree.text(&format!("proc/{pid}/stat")).unwrap_or_default();
+    let terminal = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(4));
+    terminal.is_some_and(|number| number != "0")
+}
+
+fn kill_all(pids: &[u32]) {
+    for pid in pids.iter().filter_map(|&pid| Pid::from_raw(i32::try_from(pid).ok()?)) {
+        // One that has ended by itself in the meantime is as good.
+        let _ = kill_process(pid, Signal::KILL);
     }
 }
 

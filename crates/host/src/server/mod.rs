@@ -204,13 +204,7 @@ impl Server {
         let asked = process.ended().is_none();
         process.signal(signal);
         let by_itself = process.wait(grace, || true);
-        let status = match by_itself {
-            Some(status) => {
-                process.kill_group();
-                Some(status)
-            }
-            None => process.kill(),
-        };
+        let status = by_itself.or_else(|| process.kill());
         self.stand.guard.ended();
         Stopped {
             clean: asked && by_itself.is_some_and(|status| status.success()),

@@ -64,8 +64,7 @@ pub(super) fn start_on(
     let begin = Instant::now();
     let wait = || begin.elapsed() < options.grace && !stop.load(Ordering::Relaxed);
     let place = Place::prepare(&options.data, &found.engine, &found.version, user.clone(), wait)?;
-    let folder = place.private.then(|| place.top.clone());
-    let guard = Guard::start(def.stop_signal, options.grace, folder.as_deref(), &log.path, &place.marker);
+    let guard = Guard::start(def.stop_signal, options.grace, &place, &log.path);
     let guard = match guard {
         Ok(guard) => guard,
         Err(e) => {
@@ -155,6 +154,7 @@ impl Start<'_> {
             kind,
             words,
             environment: &self.environment,
+            top: &stand.place.top,
             folder: &folder,
             input,
             log: &self.log_file,
@@ -251,7 +251,6 @@ impl Start<'_> {
                 Ok(()) => return Ok((process, port, settings)),
                 Err(error) => {
                     process.kill();
-                    process.kill_group();
                     stand.guard.ended();
                     // It may have died because another program took the port after we had looked.
                     let lost = matches!(error, ServerError::Died { .. }) && is_taken(port);
@@ -286,3 +285,7 @@ impl Start<'_> {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "start_tests.rs"]
+mod tests;

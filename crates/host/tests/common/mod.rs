@@ -130,6 +130,11 @@ pub(crate) fn processes_of(folder: &Path) -> Vec<u32> {
     .collect()
 }
 
+pub(crate) fn kill_9(pid: u32) {
+    let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+}
+
 /// A real server: its section and the program that the environment names.
 pub(crate) struct Real {
     pub(crate) def: ServerDef,
