@@ -9,9 +9,12 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use types::Metric;
 
+mod server;
 pub mod sql;
 #[cfg(test)]
 mod tests;
+
+pub use server::{FileDef, FolderDef, InputDef, ServerDef, StepDef, StopSignal};
 
 /// A definition file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,6 +41,10 @@ pub struct Definition {
     /// Statements of a database that speaks SQL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sql: Option<sql::SqlDef>,
+    /// How a program on this machine is made into its server; none where it has no server, or only
+    /// one that others start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<ServerDef>,
     /// Options of the protocol's code (behaviour of the fake engine).
     #[serde(default)]
     pub options: toml::Table,
@@ -154,7 +161,7 @@ impl Definition {
                 }
             }
         }
-        Ok(())
+        self.server.as_ref().map_or(Ok(()), ServerDef::check)
     }
 
     /// The index kind named, or the first.

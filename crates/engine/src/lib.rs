@@ -24,7 +24,10 @@ mod template;
 mod traits;
 
 pub use capability::{BuildTime, Capabilities, FilterMode};
-pub use definition::{Definition, DefinitionError, EffortDef, IndexDef, ParamDef, sql};
+pub use definition::{
+    Definition, DefinitionError, EffortDef, FileDef, FolderDef, IndexDef, InputDef, ParamDef, ServerDef,
+    StepDef, StopSignal, sql,
+};
 pub use error::{EngineError, ErrorKind};
 pub use hits::{Hits, ReplyKey};
 pub use pattern::Pattern;

@@ -6,7 +6,7 @@
 
 use minijinja::{Environment, UndefinedBehavior, Value};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A text with places to fill in. Checked for its syntax when a definition is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,8 +54,24 @@ impl Template {
     /// # Errors
     /// Where it uses a name that is not among `names`.
     pub fn fill(&self, names: &Names) -> Result<String, TemplateError> {
-        let text = environment().render_str(&self.0, &names.0).map_err(|e| fault(&self.0, &e))?;
+        let text = self.fill_as_written(names)?;
         Ok(text.split_whitespace().collect::<Vec<_>>().join(" "))
+    }
+
+    /// The text with every place filled in and every space kept: arguments of programs, which may
+    /// be paths.
+    ///
+    /// # Errors
+    /// Where it uses a name that is not among `names`.
+    pub fn fill_as_written(&self, names: &Names) -> Result<String, TemplateError> {
+        environment().render_str(&self.0, &names.0).map_err(|e| fault(&self.0, &e))
+    }
+
+    /// The names it uses, in any branch.
+    pub fn uses(&self) -> BTreeSet<String> {
+        let environment = environment();
+        let template = environment.template_from_str(&self.0);
+        template.map(|t| t.undeclared_variables(false).into_iter().collect()).unwrap_or_default()
     }
 }
 
@@ -116,6 +132,16 @@ mod tests {
         assert_eq!(text.fill(&names).unwrap(), "WITH (m = 16) ::halfvec");
         let rule = template("{{ (memory_mib * 0.25) | int }}MB").unwrap();
         assert_eq!(rule.fill(&names.with("memory_mib", 4096)).unwrap(), "1024MB");
+    }
+
+    #[test]
+    fn arguments_keep_their_spaces_and_names_are_told() {
+        let text = template("-D {{ data }}{% if deep %}/{{ below }}{% endif %}").unwrap();
+        let mut names = Names::default();
+        names.set("data", "/a  b").set("deep", false);
+        assert_eq!(text.fill_as_written(&names).unwrap(), "-D /a  b");
+        assert_eq!(text.fill(&names).unwrap(), "-D /a b");
+        assert_eq!(text.uses(), ["below", "data", "deep"].map(String::from).into());
     }
 
     #[test]

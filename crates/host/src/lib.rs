@@ -2,8 +2,8 @@
 //!
 //! What is here: [`Machine`] (facts for the manifest and for `doctor`), [`ProcessSampler`] (memory, CPU,
 //! I/O of a process or a process tree over time), [`CpuTimes`] (is the machine busy with something else),
-//! [`ThreadClock`] (the time ledger of design rule 2). What is not: queries and their latencies, starting
-//! and stopping servers, printing.
+//! [`ThreadClock`] (the time ledger of design rule 2), [`server`] (database servers started and stopped on
+//! this machine). What is not: queries and their latencies, printing.
 //!
 //! Everything comes from `/proc` and `/sys`. What cannot be read, and everything on a system without
 //! them, is none, which means unknown; nothing is guessed. Reading is apart from parsing: each
@@ -20,6 +20,7 @@ mod machine;
 mod memory;
 mod process;
 mod sampler;
+pub mod server;
 mod tree;
 
 pub use cgroup::Cgroup;

@@ -118,7 +118,7 @@ impl ProcessSample {
 }
 
 /// All living processes below `root`, itself left out.
-fn descendants(tree: &Tree, root: u32) -> Vec<(u32, Stat)> {
+pub(crate) fn descendants(tree: &Tree, root: u32) -> Vec<(u32, Stat)> {
     let mut children: BTreeMap<u32, Vec<(u32, Stat)>> = BTreeMap::new();
     for pid in tree.numbered("proc", "") {
         if let Some(stat) = Stat::read(tree, pid).filter(Stat::alive) {

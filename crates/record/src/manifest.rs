@@ -103,6 +103,9 @@ pub struct EngineEntry {
     pub settings: Value,
     /// Known asymmetries.
     pub asymmetries: Vec<String>,
+    /// Where Annvil started the server: its program, version, budget and the settings computed from it.
+    #[serde(default)]
+    pub server: Option<Value>,
     /// What was set too small for the data, a sentence each with both figures.
     #[serde(default)]
     pub advice: Vec<String>,

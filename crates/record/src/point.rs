@@ -131,6 +131,9 @@ pub struct LoadFigures {
     /// Inserts tried again after a conflict.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub load_retries: Option<u64>,
+    /// Memory of the engine's processes after the load, as `memory_after_bytes` after the build.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub load_memory_bytes: Option<u64>,
 }
 
 /// Figures of the build phase.
@@ -169,12 +172,16 @@ pub struct BuildFigures {
     /// What the engine remarked while it built the index.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub build_remarks: Option<Vec<String>>,
-    /// Highest anonymous memory of the engine's process during the build; for an embedded engine
+    /// Bytes of the data folder of a server that Annvil started, after the build.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub disk_bytes: Option<u64>,
+    /// Highest memory of the engine's processes during the build: anonymous and shared, without pages of files,
+    /// for a server that Annvil started; unknown for a server elsewhere; for an embedded engine
     /// the growth of Annvil's own process since before the load (memory that an engine before it gave
     /// back may be used again, so that is a lower bound).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub memory_peak_bytes: Option<u64>,
-    /// Anonymous memory after the build, likewise.
+    /// Memory after the build, likewise.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub memory_after_bytes: Option<u64>,
 }

@@ -185,6 +185,7 @@ fn full_manifest() -> Manifest {
         settings: json!([]),
         asymmetries: vec![],
         advice: vec![],
+        server: None,
     };
     let session = RunSession { started_at: "t".into(), ended_at: None, outcome: None, command: vec![] };
     let finding = Finding { fatal: true, code: "c".into(), engine: None, message: "m".into() };

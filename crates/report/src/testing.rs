@@ -158,6 +158,7 @@ pub(crate) fn manifest() -> Manifest {
         settings,
         asymmetries: asymmetries.iter().map(|&s| s.to_owned()).collect(),
         advice: vec![],
+        server: None,
     };
     let manifest = json!({
         "format": [1, 0],

@@ -16,6 +16,7 @@ pub(crate) struct KeyBase {
     pub(crate) address: Option<String>,
     pub(crate) engine_version: String,
     pub(crate) settings: Value,
+    pub(crate) server: Option<Value>,
     pub(crate) machine: Value,
     pub(crate) loaded_columns: bool,
     pub(crate) index: Value,

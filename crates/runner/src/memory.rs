@@ -1,7 +1,6 @@
 //! Memory of the process that holds the engine, while something is done.
 
-use crate::{RunnerError, resolve::ResolvedEngine, stand_figures::push_flag};
-use engine::Definition;
+use crate::{RunnerError, resolve::ResolvedEngine, serving::Watched, stand_figures::push_flag};
 use host::{ProcessSample, ProcessSampler, Scope};
 use record::{Flag, Point, RunDir, SeriesWriter};
 use serde::Serialize;
@@ -20,18 +19,25 @@ struct SeriesLine {
     sample: ProcessSample,
 }
 
-/// Writes the series of an engine in our own process until dropped; none for an engine elsewhere.
+/// The process to look at, and how much of its tree.
+fn target(watched: Watched) -> Option<(u32, Scope)> {
+    match watched {
+        Watched::Ours => Some((std::process::id(), Scope::Process)),
+        Watched::Server(pid) => Some((pid, Scope::Tree)),
+        Watched::Unseen => None,
+    }
+}
+
+/// Writes the series of an engine's processes until dropped; none for an engine elsewhere.
 ///
 /// # Errors
 /// Where the series can't be written.
 pub(crate) fn record_series(
     dir: &RunDir,
-    definition: &Definition,
+    watched: Watched,
     name: &str,
 ) -> Result<Option<ProcessSampler<()>>, RunnerError> {
-    if !definition.capabilities.embedded {
-        return Ok(None);
-    }
+    let Some((pid, scope)) = target(watched) else { return Ok(None) };
     let mut writer = SeriesWriter::open(dir, name)?;
     let sink = move |sample| {
         let line = SeriesLine { at: crate::provenance::now(), sample };
@@ -39,7 +45,7 @@ pub(crate) fn record_series(
         let _lost_sample = writer.append(&line).and_then(|()| writer.flush());
     };
     // Without a thread for it there is no series; the run can do without.
-    Ok(ProcessSampler::each(std::process::id(), Scope::Process, SERIES_EVERY, sink).ok())
+    Ok(ProcessSampler::each(pid, scope, SERIES_EVERY, sink).ok())
 }
 
 /// What our own process uses while the queries of a point run (cases.md 58).
@@ -74,10 +80,11 @@ impl ProcessWatch {
 }
 
 /// Watches until stopped. An embedded engine lives in our own process; the memory of a server
-/// elsewhere is not ours to see, so its figures stay unknown rather than being ours.
+/// elsewhere is not ours to see, so its figures stay unknown rather than being ours (cases.md 86).
 pub(crate) struct MemoryWatch {
     sampler: Option<ProcessSampler>,
     before: u64,
+    watched: Watched,
 }
 
 /// Anonymous memory of our own process before an embedded engine is loaded: what is there then (data
@@ -87,22 +94,20 @@ pub(crate) fn before_load() -> u64 {
 }
 
 impl MemoryWatch {
-    pub(crate) fn start(definition: &Definition, before: u64) -> Self {
-        let sampler = definition
-            .capabilities
-            .embedded
-            .then(|| ProcessSampler::collect(std::process::id(), Scope::Process, EVERY).ok())
-            .flatten();
-        MemoryWatch { sampler, before }
+    pub(crate) fn start(watched: Watched, before: u64) -> Self {
+        let sampler = target(watched).and_then(|(pid, scope)| ProcessSampler::collect(pid, scope, EVERY).ok());
+        MemoryWatch { sampler, before: if watched == Watched::Ours { before } else { 0 }, watched }
     }
 
-    /// (highest, last) growth of anonymous memory since before the load, in bytes; unknown where the
-    /// engine lives in memory that was given back before, so that nothing grew.
+    /// (highest, last) memory in bytes: growth of our own anonymous memory since before the load, unknown
+    /// where the engine lives in memory that was given back before, so that nothing grew; or all of a server's
+    /// anonymous and shared memory.
     pub(crate) fn stop(self) -> (Option<u64>, Option<u64>) {
         let samples: Vec<ProcessSample> = self.sampler.map(ProcessSampler::stop).unwrap_or_default();
-        let anonymous = |s: &ProcessSample| {
-            s.rss_anon_bytes.and_then(|now| now.checked_sub(self.before)).filter(|growth| *growth > 0)
+        let used = |s: &ProcessSample| match self.watched {
+            Watched::Server(_) => Some(s.rss_anon_bytes? + s.rss_shared_bytes?),
+            _ => s.rss_anon_bytes.and_then(|now| now.checked_sub(self.before)).filter(|growth| *growth > 0),
         };
-        (samples.iter().filter_map(anonymous).max(), samples.last().and_then(anonymous))
+        (samples.iter().filter_map(used).max(), samples.last().and_then(used))
     }
 }

@@ -56,6 +56,9 @@ pub struct Plan {
     /// How rows are inserted.
     #[serde(default)]
     pub load: LoadPlan,
+    /// What servers that Annvil starts may use.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub server: ServerPlan,
     /// Threads of a build; 0 for all CPUs.
     #[serde(default)]
     pub build_threads: usize,
@@ -100,6 +103,18 @@ impl LoadPlan {
     }
 }
 
+/// The budget of a server that Annvil starts, from which the definition's rules compute its settings.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ServerPlan {
+    /// Memory in bytes, written `4GiB` (`--server-memory`); half of the machine's where none is given.
+    #[serde(with = "bytes_text", skip_serializing_if = "Option::is_none")]
+    pub memory: Option<u64>,
+    /// Processors (`--server-cpus`); all, shared with Annvil, where none is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<std::num::NonZeroU32>,
+}
+
 /// One engine of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -109,6 +124,9 @@ pub struct EnginePlan {
     /// Address of a server that runs already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
+    /// The server's program where Annvil starts it; found on PATH where none is given (`--program`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<PathBuf>,
     /// Builds; one with the definition's defaults where none is given.
     #[serde(default, rename = "build", skip_serializing_if = "Vec::is_empty")]
     pub builds: Vec<BuildPlan>,
@@ -336,6 +354,23 @@ impl Plan {
             return Err("two filters have one name".into());
         }
         Ok(())
+    }
+}
+
+/// Sizes as `4GiB`.
+mod bytes_text {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub(super) fn serialize<S: Serializer>(value: &Option<u64>, s: S) -> Result<S::Ok, S::Error> {
+        match value {
+            Some(bytes) => s.serialize_str(&format!("{bytes}B")),
+            None => s.serialize_none(),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u64>, D::Error> {
+        let text = Option::<String>::deserialize(d)?;
+        text.map(|t| types::units::parse_bytes(&t).map_err(D::Error::custom)).transpose()
     }
 }
 

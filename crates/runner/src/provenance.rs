@@ -96,6 +96,7 @@ pub(crate) fn engine_entry(engine: &ResolvedEngine, identity: &Identity) -> Engi
         definition: json!(engine.definition),
         settings: json!(identity.settings),
         asymmetries: engine.definition.asymmetries.clone(),
+        server: None,
         advice: Vec::new(),
     }
 }

@@ -9,12 +9,13 @@ use crate::{
     Event, Events, Plan, RunnerError,
     limited::{Limit, ask},
     material::{Material, Preparation, prepare},
-    memory, provenance, resolve,
+    provenance, resolve,
     resolve::ResolvedEngine,
+    serving::{self, Serving},
     stand::Stand,
     verdict,
 };
-use engine::{Engine, EngineError, Identity};
+use engine::EngineError;
 use record::{Finding, Manifest, Point, RunDir, RunSession, Status, Verdict};
 use std::{
     collections::HashMap,
@@ -50,6 +51,10 @@ pub struct RunRequest {
     pub command: Vec<String>,
     /// Version and commit of the program.
     pub tool: record::Tool,
+    /// Passwords of servers.
+    pub passwords: engines::Passwords,
+    /// Where servers that Annvil starts keep their data; in the run directory, and removed, where none is given.
+    pub data_dir: Option<PathBuf>,
     /// Set to stop.
     pub interrupted: Arc<AtomicBool>,
 }
@@ -58,6 +63,11 @@ impl RunRequest {
     /// The limit of single questions to an engine.
     pub(crate) fn asking(&self) -> Limit<'_> {
         Limit::query(self.plan.limits.query, &self.interrupted)
+    }
+
+    /// Whether the user asked to stop.
+    pub(crate) fn stopped(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
     }
 
     /// The same for what must be done after an interruption too.
@@ -173,11 +183,13 @@ fn reach_any(request: &RunRequest, events: Events<'_>) -> Result<(), RunnerError
     last.map_or(Ok(()), Err)
 }
 
-/// Opens an engine and asks who it is.
-fn reach(engine: &ResolvedEngine, request: &RunRequest) -> Result<(Arc<dyn Engine>, Identity), EngineError> {
-    let opened: Arc<dyn Engine> = Arc::from(engines::open(&engine.definition, engine.plan.at.as_deref())?);
-    let identity = ask(&opened, request.asking(), "connecting", |e| e.identity())?;
-    Ok((opened, identity))
+/// Asks an engine who it is, or looks for the program of its server.
+fn reach(engine: &ResolvedEngine, request: &RunRequest) -> Result<(), EngineError> {
+    if serving::is_local(engine) {
+        return serving::program(engine).map(drop);
+    }
+    let nothing = serving::Load { rows: 0, vectors_bytes: 0 };
+    Serving::begin(engine, request, nothing).map(drop)
 }
 
 /// A run on its way.
@@ -255,51 +267,79 @@ impl<'a> Run<'a> {
             return self.finish_point(point);
         }
         let builds = resolve::builds(&self.request.plan, engine, material)?;
-        let (opened, identity) = match reach(engine, self.request) {
-            Ok((opened, identity)) => (Some(opened), Ok(identity)),
-            Err(error) => {
-                let text = crate::clients::chain(&error);
-                (self.events)(&Event::Warning(&format!("{}: {text}", engine.definition.name)));
-                self.unreachable.push((engine.definition.name.clone(), text));
-                (None, Err(error))
-            }
+        let load = serving::Load {
+            rows: material.dataset.base.rows() as u64,
+            vectors_bytes: (material.dataset.base.rows() * material.dataset.base.dim() * 4) as u64,
         };
-        let unknown = Identity { version: "unknown".to_owned(), ..Identity::default() };
-        let known = identity.as_ref().unwrap_or(&unknown).clone();
-        if let Ok(identity) = &identity {
-            let entry = provenance::engine_entry(engine, identity);
-            self.manifest.engines.insert(provenance::engine_key(engine), entry);
-        }
-        let name = provenance::engine_key(engine);
-        let series = memory::record_series(&self.dir, &engine.definition, &name)?;
+        let mut serving = self.serve(engine, load);
         let mut touched = false;
         for build in &builds {
-            let mut stand = Stand::new(self, material, engine, build, &known);
+            if serving.as_ref().is_ok_and(Serving::is_gone) {
+                serving = self.serve(engine, load);
+            }
+            let mut stand = Stand::new(self, material, engine, build, serving.as_ref().ok());
             let keys = stand.keys();
             stand.run.plan_keys(keys)?;
-            match &opened {
-                Some(opened) => touched |= stand.measure(opened)?,
-                None => {
-                    if let Err(error) = &identity {
-                        stand.fail_all(error)?;
-                    }
-                }
+            match &serving {
+                Ok(_) => touched |= stand.measure()?,
+                Err(error) => stand.fail_all(error)?,
+            }
+            if self.interrupted() {
+                break;
             }
         }
-        drop(series);
-        if let Some(opened) = opened.filter(|_| touched)
-            && let Err(error) = ask(&opened, self.request.cleaning(), "cleaning up", |e| e.remove())
-        {
-            let text =
-                format!("{}: could not clean up: {}", engine.definition.name, crate::clients::chain(&error));
-            (self.events)(&Event::Warning(&text));
+        if let Ok(serving) = serving {
+            self.leave(engine, serving, touched);
         }
-        Ok(())
+        if self.interrupted() { Err(RunnerError::Interrupted) } else { Ok(()) }
+    }
+
+    /// Brings an engine within reach and writes down who it is; a failure is told and kept.
+    fn serve(&mut self, engine: &ResolvedEngine, load: serving::Load) -> Result<Serving, EngineError> {
+        let name = &engine.definition.name;
+        if serving::is_local(engine) {
+            (self.events)(&Event::Begin { what: &format!("{name}: starting the server"), unit: "" });
+        }
+        let result = Serving::begin(engine, self.request, load);
+        (self.events)(&Event::End);
+        match &result {
+            Ok(serving) => {
+                let mut entry = provenance::engine_entry(engine, &serving.identity);
+                entry.server = serving.started();
+                self.manifest.engines.insert(provenance::engine_key(engine), entry);
+            }
+            Err(error) => {
+                let text = crate::clients::chain(error);
+                (self.events)(&Event::Warning(&format!("{name}: {text}")));
+                self.unreachable.push((name.clone(), text));
+            }
+        }
+        result
+    }
+
+    /// Cleans up behind an engine and stops its server where it is ours.
+    fn leave(&self, engine: &ResolvedEngine, serving: Serving, touched: bool) {
+        let name = &engine.definition.name;
+        let warn = |what: &str, why: &str| (self.events)(&Event::Warning(&format!("{name}: {what}: {why}")));
+        if touched
+            && !serving.is_gone()
+            && let Err(error) = ask(&serving.engine, self.request.cleaning(), "cleaning up", |e| e.remove())
+        {
+            warn("could not clean up", &crate::clients::chain(&error));
+        }
+        if let Err(why) = serving.end() {
+            warn("stopping", &why);
+        }
     }
 
     fn plan_keys(&mut self, keys: Vec<String>) -> Result<(), RunnerError> {
         self.manifest.planned.extend(keys);
         Ok(self.dir.write_manifest(&self.manifest)?)
+    }
+
+    /// Counts an engine as one that could not be set up.
+    pub(crate) fn set_up_failed(&mut self, engine: &ResolvedEngine, why: &str) {
+        self.unreachable.push((engine.definition.name.clone(), why.to_owned()));
     }
 
     /// Tells and keeps what an engine has set too small for the data. It reaches the file with the manifest's

@@ -9,14 +9,15 @@ use crate::{
     limited::{Limit, ask},
     load::{LoadSpec, Loaded, load},
     material::{Case, Material},
-    memory::{MemoryWatch, ProcessWatch, before_load},
+    memory::{self, MemoryWatch, ProcessWatch, before_load},
     provenance,
     resolve::{ResolvedBuild, ResolvedEngine},
     run::Run,
+    serving::{Serving, Watched},
     stand_figures::{Recalls, cell_name, loaded_columns, push_flag},
     sweep,
 };
-use engine::{Engine, EngineError, ErrorKind, Identity, SearchSpec, TableSpec};
+use engine::{Engine, EngineError, ErrorKind, SearchSpec, TableSpec};
 use record::{Flag, Phase, Point, Status};
 use serde_json::json;
 use std::{sync::Arc, time::Instant};
@@ -29,13 +30,17 @@ pub(crate) struct Cell<'m> {
     pub(crate) key: String,
 }
 
+fn version_of(serving: Option<&Serving>) -> String {
+    serving.map_or_else(|| "unknown".to_owned(), |s| s.identity.version.clone())
+}
+
 /// See the module.
 pub(crate) struct Stand<'r, 'a, 'm> {
     pub(crate) run: &'r mut Run<'a>,
     pub(crate) material: &'m Material,
     pub(crate) engine: &'m ResolvedEngine,
     pub(crate) build: &'m ResolvedBuild,
-    identity: &'m Identity,
+    serving: Option<&'m Serving>,
     base: KeyBase,
     rebuilt: bool,
 }
@@ -46,8 +51,9 @@ impl<'r, 'a, 'm> Stand<'r, 'a, 'm> {
         material: &'m Material,
         engine: &'m ResolvedEngine,
         build: &'m ResolvedBuild,
-        identity: &'m Identity,
+        serving: Option<&'m Serving>,
     ) -> Self {
+        let identity = serving.map(|s| s.identity.clone()).unwrap_or_default();
         let plan = &run.request.plan;
         let hashes = material.dataset.hashes();
         let base = KeyBase {
@@ -58,7 +64,8 @@ impl<'r, 'a, 'm> Stand<'r, 'a, 'm> {
             metric: material.metric.name(),
             definition: json!(engine.definition),
             address: engine.plan.at.as_deref().map(record::mask_address),
-            engine_version: identity.version.clone(),
+            engine_version: version_of(serving),
+            server: serving.and_then(Serving::budget),
             settings: json!(identity.settings),
             machine: provenance::machine_of_key(),
             loaded_columns: loaded_columns(material).is_some(),
@@ -67,7 +74,7 @@ impl<'r, 'a, 'm> Stand<'r, 'a, 'm> {
             // The time limits are no part: a figure that was measured within one stands under another.
             limits: json!([plan.limits.errors, plan.limits.client_share, plan.limits.client_cpu]),
         };
-        Stand { run, material, engine, build, identity, base, rebuilt: false }
+        Stand { run, material, engine, build, serving, base, rebuilt: false }
     }
 
     fn load_key(&self) -> String {
@@ -104,7 +111,12 @@ impl<'r, 'a, 'm> Stand<'r, 'a, 'm> {
     }
 
     /// Measures every point that is not recorded yet. Gives whether the engine was touched.
-    pub(crate) fn measure(&mut self, engine: &Arc<dyn Engine>) -> Result<bool, RunnerError> {
+    pub(crate) fn measure(&mut self) -> Result<bool, RunnerError> {
+        let Some(serving) = self.serving else { return Ok(false) };
+        let watched = serving.watched(&self.engine.definition);
+        let name = provenance::engine_key(self.engine);
+        let _series = memory::record_series(&self.run.dir, watched, &name)?;
+        let engine = &serving.engine;
         let keys = self.keys();
         let missing = keys.iter().filter(|key| self.run.recorded(key).is_none()).count();
         if missing == 0 {
@@ -121,11 +133,14 @@ impl<'r, 'a, 'm> Stand<'r, 'a, 'm> {
 
     /// Loads and builds. Gives the error that prevents the sweep, if any.
     fn stand_up(&mut self, engine: &Arc<dyn Engine>) -> Result<Option<EngineError>, RunnerError> {
+        let watched = self.watched();
         let before = before_load();
+        let memory = MemoryWatch::start(watched, before);
         let started = Instant::now();
         let loaded = self.load(engine);
         let mut point = self.blank(self.load_key(), Phase::Load);
         point.point_seconds = started.elapsed().as_secs_f64();
+        point.load.load_memory_bytes = memory.stop().1;
         let loaded = match loaded {
             Ok(loaded) => {
                 self.describe_load(&mut point, &loaded);
@@ -147,7 +162,7 @@ impl<'r, 'a, 'm> Stand<'r, 'a, 'm> {
         self.run.finish_point(point)?;
 
         let started = Instant::now();
-        let memory = MemoryWatch::start(&self.engine.definition, before);
+        let memory = MemoryWatch::start(watched, before);
         let built = self.build(engine);
         let mut point = self.blank(self.build_key(), Phase::Build);
         point.point_seconds = started.elapsed().as_secs_f64();
@@ -155,6 +170,7 @@ impl<'r, 'a, 'm> Stand<'r, 'a, 'm> {
         match built {
             Ok(built) => {
                 self.describe_build(&mut point, &loaded, &built);
+                point.built.disk_bytes = self.serving.and_then(Serving::disk_bytes);
                 let wrong = self.wrong_index(&built);
                 if let Some(text) = &wrong {
                     point.status = Status::Invalid;
@@ -355,16 +371,27 @@ impl<'r, 'a, 'm> Stand<'r, 'a, 'm> {
         if error.kind() == ErrorKind::Stopped && self.run.interrupted() {
             return Err(RunnerError::Interrupted);
         }
+        let error = match self.serving.and_then(Serving::obituary) {
+            Some(text) => EngineError::new(error.kind(), format!("{}: {text}", chain(&error))),
+            None => error,
+        };
         point.status = Status::Failed;
         point.code = Some(error.kind().name().to_owned());
         point.reason = Some(chain(&error));
+        if point.phase != Phase::Sweep && matches!(error.kind(), ErrorKind::Unreachable | ErrorKind::Denied) {
+            self.run.set_up_failed(self.engine, &chain(&error));
+        }
         self.run.finish_point(point)?;
         Ok(error)
     }
 
+    fn watched(&self) -> Watched {
+        self.serving.map_or(Watched::Unseen, |s| s.watched(&self.engine.definition))
+    }
+
     /// A point of this stand without figures.
     fn blank(&self, key: String, phase: Phase) -> Point {
-        provenance::blank(key, phase, self.material, self.engine, self.build, &self.identity.version)
+        provenance::blank(key, phase, self.material, self.engine, self.build, &version_of(self.serving))
     }
 
     fn title(&self) -> String {

@@ -37,6 +37,9 @@ pub(crate) struct CheckArgs {
     /// Address of the server
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) at: Option<String>,
+    /// Passwords
+    #[command(flatten)]
+    pub(crate) passwords: super::PasswordArgs,
     /// Metric to check with; the definition's first where none is given
     #[arg(long)]
     pub(crate) metric: Option<Metric>,

@@ -71,6 +71,17 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
 }
 
+/// Where passwords of servers come from, beside the environment (`ANNVIL_PASSWORD`).
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct PasswordArgs {
+    /// File whose first line is the servers' password
+    #[arg(long, value_name = "FILE")]
+    pub(crate) password_file: Option<PathBuf>,
+    /// Ask for the servers' password
+    #[arg(long, conflicts_with = "password_file")]
+    pub(crate) ask_password: bool,
+}
+
 /// `annvil report`.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {

@@ -1,6 +1,6 @@
 //! `annvil run`.
 
-use super::{OpenArgs, PathBuf};
+use super::{OpenArgs, PasswordArgs, PathBuf};
 use clap::{Args, ValueEnum};
 use std::time::Duration;
 
@@ -34,9 +34,26 @@ pub(crate) struct RunArgs {
     /// Engine: a name, a definition file, or name:option=value,...; may be repeated
     #[arg(long = "engine", short, value_name = "ENGINE")]
     pub(crate) engines: Vec<String>,
-    /// Address of the server of the engine at the same place in the line
+    /// Address of a server that runs already, such as postgres://me@db1/bench: it goes to the first engine
+    /// of its protocol that has none; an engine without an address is started by annvil; may be repeated
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) at: Vec<String>,
+    /// Program of the server of an engine that annvil starts itself, such as
+    /// mariadb=/opt/mariadb/bin/mariadbd; may be repeated
+    #[arg(long = "program", value_name = "NAME=PATH")]
+    pub(crate) programs: Vec<String>,
+    /// Memory that a server started by annvil may use [default: half of the machine's]
+    #[arg(long, value_parser = types::units::parse_bytes, value_name = "SIZE")]
+    pub(crate) server_memory: Option<u64>,
+    /// Processors of its own for such a server [default: all, shared with annvil]
+    #[arg(long, value_name = "N")]
+    pub(crate) server_cpus: Option<std::num::NonZeroU32>,
+    /// Where such a server keeps its data [default: in the run directory, removed at the end]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// Passwords
+    #[command(flatten)]
+    pub(crate) passwords: PasswordArgs,
     /// Rows asked for
     #[arg(long)]
     pub(crate) k: Option<usize>,

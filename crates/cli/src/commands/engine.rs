@@ -1,6 +1,6 @@
 //! `annvil engine list | show | check`.
 
-use super::params;
+use super::{params, passwords};
 use crate::{
     args::{CheckArgs, EngineCommand, ShowArgs},
     exit::Outcome,
@@ -54,7 +54,7 @@ fn check(args: &CheckArgs, printer: &Printer) -> anyhow::Result<Outcome> {
     };
     let metric = args.metric.unwrap_or(definition.capabilities.metrics[0]);
     definition.index_spec(args.kind.as_deref(), metric, &options.params, 1)?;
-    let opened = engines::open(&definition, args.at.as_deref())?;
+    let opened = engines::open(&definition, args.at.as_deref(), &passwords::gather(&args.passwords)?)?;
     opened.identity()?;
     let mut results = Vec::new();
     contract::run_with(opened.as_ref(), &definition, &options, &mut |result| {

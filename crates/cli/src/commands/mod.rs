@@ -8,6 +8,7 @@ mod doctor;
 mod engine;
 mod explain;
 mod params;
+mod passwords;
 mod report;
 mod run;
 mod run_dry;

@@ -1,6 +1,6 @@
 //! `annvil run`.
 
-use super::{params, run_dry, source};
+use super::{params, passwords, run_dry, source};
 use crate::{
     args::RunArgs,
     exit::{Outcome, usage_error},
@@ -64,6 +64,8 @@ fn request(args: &RunArgs) -> anyhow::Result<RunRequest> {
         cache_dir: paths::cache_dir(args.open.cache_dir.as_ref()),
         command: paths::command_line(),
         tool: tool(),
+        passwords: passwords::gather(&args.passwords)?,
+        data_dir: args.data_dir.clone(),
         interrupted: stop::flag(),
     })
 }
@@ -169,6 +171,11 @@ fn overlay(plan: &mut Plan, args: &RunArgs) -> anyhow::Result<()> {
     for text in &args.filters {
         plan.filters.push(FilterPlan { name: text.clone(), text: text.clone() });
     }
+    set(&mut plan.server.memory, Some(&args.server_memory).filter(|m| m.is_some()));
+    set(&mut plan.server.cpus, Some(&args.server_cpus).filter(|c| c.is_some()));
+    for text in &args.programs {
+        place_program(plan, text)?;
+    }
     let params = params::parse(&args.params)?;
     for engine in &mut plan.engines {
         overlay_engine(engine, args, &params)?;
@@ -183,22 +190,67 @@ fn overlay(plan: &mut Plan, args: &RunArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Gives an engine its server's program: `mariadb=/opt/mariadb/bin/mariadbd`.
+fn place_program(plan: &mut Plan, text: &str) -> anyhow::Result<()> {
+    let Some((name, path)) = text.split_once('=') else {
+        return Err(usage_error(format!("--program {text}: write NAME=PATH, such as mariadb=/opt/mariadb/bin/mariadbd")));
+    };
+    let mut taken = false;
+    for engine in plan.engines.iter_mut() {
+        if engines::find(&engine.name)?.name == name {
+            engine.program = Some(std::path::absolute(path)?);
+            taken = true;
+        }
+    }
+    if taken { Ok(()) } else { Err(usage_error(format!("--program {name}: no engine of the run has that name"))) }
+}
+
 /// The engines named in the line; the plan's builds and efforts are kept for those it has.
 fn chosen_engines(plan: &Plan, args: &RunArgs) -> anyhow::Result<Vec<EnginePlan>> {
-    if args.at.len() > args.engines.len() {
-        return Err(usage_error("there are more --at than --engine"));
-    }
-    let mut at = args.at.iter().cloned();
-    Ok(args
+    let fresh = |name: &String| EnginePlan {
+        name: name.clone(),
+        at: None,
+        program: None,
+        builds: Vec::new(),
+        efforts: Vec::new(),
+    };
+    let planned = |name: &String| plan.engines.iter().find(|e| e.name == *name).cloned();
+    let mut engines: Vec<EnginePlan> = args
         .engines
         .iter()
-        .map(|name| {
-            let planned = plan.engines.iter().find(|e| e.name == *name).cloned();
-            let fresh =
-                || EnginePlan { name: name.clone(), at: None, builds: Vec::new(), efforts: Vec::new() };
-            EnginePlan { at: at.next(), ..planned.unwrap_or_else(fresh) }
-        })
-        .collect())
+        .map(|name| EnginePlan { at: None, ..planned(name).unwrap_or_else(|| fresh(name)) })
+        .collect();
+    for at in &args.at {
+        place_address(&mut engines, at)?;
+    }
+    Ok(engines)
+}
+
+/// Gives an address to the first engine without one that speaks its protocol.
+fn place_address(engines: &mut [EnginePlan], at: &str) -> anyhow::Result<()> {
+    let scheme = at.split_once("://").map_or("", |(scheme, _)| scheme);
+    let protocol = match scheme {
+        "postgresql" => "postgres",
+        "mariadb" => "mysql",
+        other => other,
+    };
+    for engine in engines.iter_mut().filter(|e| e.at.is_none()) {
+        let definition = engines::find(&engine.name)?;
+        if definition.protocol == protocol {
+            engine.at = Some(at.to_owned());
+            return Ok(());
+        }
+    }
+    let mut known = Vec::new();
+    for engine in engines.iter() {
+        let definition = engines::find(&engine.name)?;
+        known.push(format!("{} ({})", definition.name, definition.protocol));
+    }
+    // The address may hold a password, so only its scheme is repeated.
+    Err(usage_error(format!(
+        "--at {scheme}://…: no engine of the line that has no address yet speaks that protocol; engines: {}",
+        known.join(", ")
+    )))
 }
 
 /// Efforts and parameters go to every engine whose definition has them.
