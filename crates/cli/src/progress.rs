@@ -102,10 +102,16 @@ fn how_far(step: &Step, done: u64, total: u64) -> String {
     }
     let rate = done as f64 / seconds.max(1e-9);
     let (what, unit) = (&step.what, step.unit);
+    if total == 0 && unit.is_empty() {
+        return format!("{what}: {}", units::seconds(seconds));
+    }
     if total == 0 {
         return format!("{what}: {} {unit}, {} {unit}/s", units::count(done), units::rate(rate));
     }
     let left = total.saturating_sub(done) as f64 / rate;
+    if unit.is_empty() {
+        return format!("{what}: {} %, {} left", done * 100 / total, units::seconds(left));
+    }
     format!(
         "{what}: {} of {} {unit}, {} %, {} {unit}/s, {} left",
         units::count(done),
@@ -118,7 +124,8 @@ fn how_far(step: &Step, done: u64, total: u64) -> String {
 
 /// One finished point in a line.
 fn point_line(point: &Point) -> String {
-    let mut text = point.engine.clone();
+    // Where a server is stands in the report; here it would only be in the way.
+    let mut text = point.engine.split(" at ").next().unwrap_or_default().to_owned();
     for part in [point.build.as_str(), &point.filter.as_ref().map(|f| format!("[{f}]")).unwrap_or_default()] {
         if !part.is_empty() {
             text.push(' ');

@@ -2,7 +2,7 @@
 //! code. Unknown fields are refused.
 
 use crate::{
-    BuildTime, Capabilities, EngineError, ErrorKind, IndexSpec, Param, Params, SearchSpec, TableSpec,
+    BuildTime, Capabilities, EngineError, ErrorKind, IndexSpec, Names, Param, Params, SearchSpec, TableSpec,
     Template,
 };
 use serde::{Deserialize, Serialize};
@@ -237,10 +237,25 @@ impl Definition {
         if table.dim == 0 {
             return lacking(format!("{name} takes no vectors of 0 dimensions"));
         }
-        if let Some(max) = has.max_dim.filter(|&max| table.dim > max) {
-            return lacking(format!("{name} takes at most {max} dimensions, the data has {}", table.dim));
+        self.too_many_dims(&table.index, table.dim).map_or(Ok(()), lacking)
+    }
+
+    /// Why the index can't take vectors of `dim` dimensions; none where it can, as far as is known.
+    pub fn too_many_dims(&self, index: &IndexSpec, dim: usize) -> Option<String> {
+        let mut names = Names::default();
+        names.set("metric", index.metric.name());
+        for (name, value) in &index.params {
+            names.set(name.as_str(), value);
         }
-        Ok(())
+        let own = self.index.iter().find(|i| i.kind == index.kind).and_then(|i| i.max_dim.as_ref());
+        let own = own.and_then(|t| t.fill(&names).ok()).and_then(|text| text.parse::<usize>().ok());
+        let max = own.into_iter().chain(self.capabilities.max_dim).min().filter(|&max| dim > max)?;
+        let how = index.params.get("quantization").filter(|_| own.is_some());
+        let how = how.map_or_else(String::new, |value| format!(" with quantization={value}"));
+        Some(format!(
+            "an index {} of {}{how} takes at most {max} dimensions, the data has {dim}",
+            index.kind, self.name
+        ))
     }
 
     /// Whether the engine can be asked this under an index of `kind`: k, effort, the filters' kinds.

@@ -22,7 +22,8 @@ impl Passwords {
     /// From the environment and the files of the home folder. Files that cannot be read, or that others may
     /// read, are passed over, as psql does.
     pub fn gather(variables: impl IntoIterator<Item = (String, String)>, home: Option<&Path>) -> Self {
-        let ours = |name: &str| name.starts_with("ANNVIL_PASSWORD") || ["PGPASSWORD", "MYSQL_PWD"].contains(&name);
+        let ours =
+            |name: &str| name.starts_with("ANNVIL_PASSWORD") || ["PGPASSWORD", "MYSQL_PWD"].contains(&name);
         let (mut kept, mut pass_file) = (HashMap::new(), home.map(|h| h.join(".pgpass")));
         for (name, value) in variables {
             if name == "PGPASSFILE" {
@@ -56,7 +57,9 @@ impl Passwords {
         let own = format!("ANNVIL_PASSWORD_{}", engine.to_ascii_uppercase().replace('-', "_"));
         let variable = |name: &str| self.variables.get(name).cloned();
         let (of_protocol, of_file) = match protocol {
-            "postgres" => (variable("PGPASSWORD"), self.pgpass.iter().find_map(|line| matching(line, address))),
+            "postgres" => {
+                (variable("PGPASSWORD"), self.pgpass.iter().find_map(|line| matching(line, address)))
+            }
             _ => (variable("MYSQL_PWD"), self.my_cnf.clone()),
         };
         self.given
@@ -92,7 +95,11 @@ fn matching(line: &Secret, address: &Address) -> Option<Secret> {
         return None;
     }
     let password = fields.pop()?;
-    fields.iter().zip(wanted).all(|(field, value)| field == "*" || field == value).then(|| Secret::new(password))
+    fields
+        .iter()
+        .zip(wanted)
+        .all(|(field, value)| field == "*" || field == value)
+        .then(|| Secret::new(password))
 }
 
 /// The parts between colons; `\:` and `\\` stand for themselves.
@@ -183,6 +190,14 @@ mod tests {
         assert_eq!(of("postgres", "postgres://you@db/b").as_deref(), Some("last"));
         assert_eq!(of("mysql", "mysql://me@db/b").as_deref(), Some("of mine"));
         write(".pgpass", pgpass, 0o644);
-        assert_eq!(revealed(&Passwords::gather(Vec::new(), Some(home.path())), "x", "postgres", "postgres://me@db/b"), None);
+        assert_eq!(
+            revealed(
+                &Passwords::gather(Vec::new(), Some(home.path())),
+                "x",
+                "postgres",
+                "postgres://me@db/b"
+            ),
+            None
+        );
     }
 }

@@ -172,11 +172,19 @@ mod tests {
             assert_eq!(origin, format!("engines/{}.toml", definition.name));
             if definition.capabilities.embedded {
                 open(&definition, None, &Passwords::default()).unwrap();
-                assert!(open(&definition, Some("localhost:1"), &Passwords::default()).is_err(), "{origin} has no address");
+                assert!(
+                    open(&definition, Some("localhost:1"), &Passwords::default()).is_err(),
+                    "{origin} has no address"
+                );
             } else {
                 let error = open(&definition, None, &Passwords::default()).err().unwrap().to_string();
                 assert!(error.contains("--at"), "{origin}: {error}");
-                open(&definition, Some(&format!("{}://u@localhost:1/b", definition.protocol)), &Passwords::default()).unwrap();
+                open(
+                    &definition,
+                    Some(&format!("{}://u@localhost:1/b", definition.protocol)),
+                    &Passwords::default(),
+                )
+                .unwrap();
             }
         }
         assert_eq!(definitions().len(), BUILT_IN.len());
@@ -215,7 +223,8 @@ mod tests {
         assert_eq!(options["read_back"]["m"].as_integer(), Some(8));
         assert_eq!(options["shared_lock"].as_bool(), Some(true));
         assert!(find("fake:slow").unwrap_err().to_string().contains("name=value"));
-        let error = open(&find("fake:sloow_ms=1").unwrap(), None, &Passwords::default()).err().unwrap().to_string();
+        let error =
+            open(&find("fake:sloow_ms=1").unwrap(), None, &Passwords::default()).err().unwrap().to_string();
         assert!(error.contains("sloow_ms") && error.contains("slow_ms"), "{error}");
         let error = open(&find("flat:x=1").unwrap(), None, &Passwords::default()).err().unwrap().to_string();
         assert!(error.contains("flat") && error.contains('x'), "{error}");

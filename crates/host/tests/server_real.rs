@@ -182,7 +182,8 @@ fn a_busy_process_of_a_killed_postgresql_ends_with_it() {
     let busy = "select pg_stat_clear_snapshot(); do $$ begin loop perform 1; end loop; end $$";
     std::thread::scope(|scope| {
         let asked = scope.spawn(|| ask(&server, password(&server), busy));
-        let count = "select count(*) from pg_stat_activity where query like '%loop perform%' and state = 'active'";
+        let count =
+            "select count(*) from pg_stat_activity where query like '%loop perform%' and state = 'active'";
         until("it is busy", || ask(&server, password(&server), count).is_ok_and(|n| n == "2"));
         kill_9(server.pid());
         until("the end is seen", || !server.is_alive());

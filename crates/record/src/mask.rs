@@ -15,9 +15,8 @@ pub fn mask_address(address: &str) -> String {
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     // A password may hold a slash or an @ that was not encoded: everything up to the last @ goes.
     let at = rest[..end].rfind('@').or_else(|| rest.rfind('@').filter(|_| !scheme.is_empty()));
-    let host = at.map_or(rest.to_owned(), |at| {
-        format!("{}@{}", mask_login(&scheme, &rest[..at]), &rest[at + 1..])
-    });
+    let host =
+        at.map_or(rest.to_owned(), |at| format!("{}@{}", mask_login(&scheme, &rest[..at]), &rest[at + 1..]));
     let Some((path, query)) = host.split_once('?') else { return scheme + &host };
     let parameters: Vec<String> = query.split('&').map(mask_pair).collect();
     format!("{scheme}{path}?{}", parameters.join("&"))

@@ -28,7 +28,8 @@ pub fn ceiling(clients: usize, length: Duration, interrupted: &AtomicBool) -> Re
 fn measure(clients: usize, length: Duration, interrupted: &AtomicBool) -> Result<f64, EngineError> {
     let definition = engines::find("null")
         .map_err(|e| EngineError::caused(engine::ErrorKind::Bug, "the null engine has no definition", e))?;
-    let engine: Arc<dyn Engine> = Arc::from(engines::open(&definition, None, &engines::Passwords::default())?);
+    let engine: Arc<dyn Engine> =
+        Arc::from(engines::open(&definition, None, &engines::Passwords::default())?);
     let params =
         definition.index[0].params.iter().map(|(name, p)| (name.clone(), p.default.clone())).collect();
     let index = IndexSpec { kind: definition.index[0].kind.clone(), metric: Metric::L2, params, threads: 1 };

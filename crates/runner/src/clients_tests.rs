@@ -16,7 +16,8 @@ const QUERIES: usize = 40;
 
 fn fake(options: &str) -> Arc<dyn Engine> {
     let definition = engines::find(&format!("fake:{options}")).expect("the options are the fake's");
-    let engine: Arc<dyn Engine> = Arc::from(engines::open(&definition, None, &engines::Passwords::default()).expect("it opens"));
+    let engine: Arc<dyn Engine> =
+        Arc::from(engines::open(&definition, None, &engines::Passwords::default()).expect("it opens"));
     let index = IndexSpec { kind: "hnsw".into(), metric: Metric::L2, params: Params::new(), threads: 1 };
     let base = rows(ROWS);
     let table = TableSpec {

@@ -95,7 +95,8 @@ pub(crate) fn before_load() -> u64 {
 
 impl MemoryWatch {
     pub(crate) fn start(watched: Watched, before: u64) -> Self {
-        let sampler = target(watched).and_then(|(pid, scope)| ProcessSampler::collect(pid, scope, EVERY).ok());
+        let sampler =
+            target(watched).and_then(|(pid, scope)| ProcessSampler::collect(pid, scope, EVERY).ok());
         MemoryWatch { sampler, before: if watched == Watched::Ours { before } else { 0 }, watched }
     }
 

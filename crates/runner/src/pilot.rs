@@ -120,7 +120,8 @@ fn pilot(
     build_spec: &ResolvedBuild,
     interrupted: &AtomicBool,
 ) -> Result<Piloted, EngineError> {
-    let opened: Arc<dyn Engine> = Arc::from(engines::open(&engine.definition, None, &engines::Passwords::default())?);
+    let opened: Arc<dyn Engine> =
+        Arc::from(engines::open(&engine.definition, None, &engines::Passwords::default())?);
     let rows = material.dataset.base.rows().min(PILOT_ROWS);
     let base = material.dataset.base.slice(0..rows);
     opened.create(&TableSpec {

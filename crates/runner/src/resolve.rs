@@ -23,16 +23,26 @@ pub struct ResolvedBuild {
     pub effort_name: Option<String>,
     /// Its values; one `None` where there is none.
     pub efforts: Vec<Option<u64>>,
+    /// Parameters that have the definition's default.
+    pub defaults: Vec<String>,
 }
 
+/// Parameters that engines are compared by; they always stand in a build's label.
+const COMPARED: [&str; 4] = ["m", "ef_construction", "lists", "quantization"];
+
 impl ResolvedBuild {
-    /// The build in words: `m=16 ef_construction=128`; the kind where there is no parameter.
+    /// The build in words: `m=16 ef_construction=128`, with every other parameter that is not at its default;
+    /// the kind where none is left.
     pub fn label(&self) -> String {
-        if self.index.params.is_empty() {
-            return self.index.kind.clone();
-        }
-        let params: Vec<String> = self.index.params.iter().map(|(n, v)| format!("{n}={v}")).collect();
-        params.join(" ")
+        let shown = |name: &String| COMPARED.contains(&name.as_str()) || !self.defaults.contains(name);
+        let params: Vec<String> = self
+            .index
+            .params
+            .iter()
+            .filter(|(name, _)| shown(name))
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        if params.is_empty() { self.index.kind.clone() } else { params.join(" ") }
     }
 }
 
@@ -100,7 +110,14 @@ pub fn builds(
                 ladder.into_iter().map(Some).collect()
             }
         };
-        let build = ResolvedBuild { index, effort_name: effort.map(|e| e.name.clone()), efforts };
+        let params = &engine.definition.index_def(kind).map_err(fault)?.params;
+        let usual = |name: &&String| {
+            params
+                .get(*name)
+                .is_some_and(|p| Some(p.default_under(material.metric)) == index.params.get(*name))
+        };
+        let defaults = index.params.keys().filter(usual).cloned().collect();
+        let build = ResolvedBuild { index, effort_name: effort.map(|e| e.name.clone()), efforts, defaults };
         if builds.iter().any(|other| other.index == build.index) {
             let text = format!("{}: the build {} stands twice", engine.definition.name, build.label());
             return Err(RunnerError::Plan(text));
@@ -153,18 +170,19 @@ pub fn points_of(plan: &Plan, build: &ResolvedBuild, material: &Material) -> usi
 pub fn lacking(engine: &ResolvedEngine, material: &Material, k: usize) -> Option<String> {
     let has = &engine.definition.capabilities;
     let name = &engine.definition.name;
-    let dim = material.dataset.base.dim();
     if !has.metrics.contains(&material.metric) {
         let known: Vec<&str> = has.metrics.iter().map(|m| m.name()).collect();
         return Some(format!("{name} has no {}; it has: {}", material.metric, known.join(", ")));
-    }
-    if let Some(max) = has.max_dim.filter(|max| dim > *max) {
-        return Some(format!("{name} indexes up to {max} dimensions, the data set has {dim}"));
     }
     if let Some(max) = has.max_k.filter(|max| k > *max) {
         return Some(format!("{name} returns at most {max} rows, k is {k}"));
     }
     None
+}
+
+/// Why a build can't hold the vectors of a data set (cases.md 73); none where it can.
+pub fn lacking_build(engine: &ResolvedEngine, build: &ResolvedBuild, material: &Material) -> Option<String> {
+    engine.definition.too_many_dims(&build.index, material.dataset.base.dim())
 }
 
 /// What a run will do to one engine, for people.
@@ -209,6 +227,9 @@ pub fn steps(plan: &Plan, prepared: &Prepared) -> Result<Vec<Step>, RunnerError>
             }
             let table = crate::provenance::table_name(&material.dataset.name);
             let touches = match &engine.plan.at {
+                None if crate::serving::is_local(engine) => {
+                    "a server of its own: started, stopped, its data removed".to_owned()
+                }
                 None => "nothing outside this process".to_owned(),
                 Some(_) => format!("table {table}: dropped if there, made, dropped at the end"),
             };
@@ -216,6 +237,15 @@ pub fn steps(plan: &Plan, prepared: &Prepared) -> Result<Vec<Step>, RunnerError>
                 let efforts: Vec<String> = build.efforts.iter().flatten().map(u64::to_string).collect();
                 let name = build.effort_name.as_ref().map(|n| format!("{n} ")).unwrap_or_default();
                 let label = build.label();
+                if let Some(reason) = lacking_build(engine, &build, material) {
+                    steps.push(step(
+                        build.index.kind.clone(),
+                        label,
+                        String::new(),
+                        format!("left out: {reason}"),
+                    ));
+                    continue;
+                }
                 steps.push(step(
                     build.index.kind.clone(),
                     label,

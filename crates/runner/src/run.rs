@@ -117,7 +117,10 @@ pub fn prepare_plan(plan: &Plan, with: &Preparation<'_>) -> Result<Prepared, Run
         for engine in &engines {
             if resolve::lacking(engine, material, plan.k).is_none() {
                 for build in resolve::builds(plan, engine, material)? {
-                    points += resolve::points_of(plan, &build, material);
+                    points += match resolve::lacking_build(engine, &build, material) {
+                        None => resolve::points_of(plan, &build, material),
+                        Some(_) => 1,
+                    };
                 }
             } else {
                 points += 1;
@@ -267,13 +270,27 @@ impl<'a> Run<'a> {
             return self.finish_point(point);
         }
         let builds = resolve::builds(&self.request.plan, engine, material)?;
+        let (mut able, mut lacking) = (Vec::new(), Vec::new());
+        for build in builds {
+            match resolve::lacking_build(engine, &build, material) {
+                None => able.push(build),
+                Some(reason) => lacking.push(reason),
+            }
+        }
+        for reason in lacking {
+            let point = provenance::skipped(material, engine, &reason);
+            self.finish_point(point)?;
+        }
+        if able.is_empty() {
+            return Ok(());
+        }
         let load = serving::Load {
             rows: material.dataset.base.rows() as u64,
             vectors_bytes: (material.dataset.base.rows() * material.dataset.base.dim() * 4) as u64,
         };
         let mut serving = self.serve(engine, load);
         let mut touched = false;
-        for build in &builds {
+        for build in &able {
             if serving.as_ref().is_ok_and(Serving::is_gone) {
                 serving = self.serve(engine, load);
             }

@@ -1,11 +1,6 @@
 //! An engine within reach: in this process, at an address, or on a server of our own that lives as long as this.
 
-use crate::{
-    Plan,
-    limited::ask,
-    resolve::ResolvedEngine,
-    run::RunRequest,
-};
+use crate::{Plan, limited::ask, resolve::ResolvedEngine, run::RunRequest};
 use engine::{Definition, Engine, EngineError, ErrorKind, Identity, ServerDef};
 use host::server::{Budget, DataDir, Found, Placement, Server, StartOptions, find_program, pin_this_thread};
 use serde_json::{Value, json};

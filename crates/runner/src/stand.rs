@@ -221,9 +221,8 @@ impl<'r, 'a, 'm> Stand<'r, 'a, 'm> {
         };
         let index = &self.build.index;
         let what = format!("{}: build", self.title());
-        self.with_step(&what, "rows", |run, watch| {
-            build(engine, index, limits, &run.request.interrupted, watch)
-        })
+        // Engines count rows, blocks or stages; only their share means something.
+        self.with_step(&what, "", |run, watch| build(engine, index, limits, &run.request.interrupted, watch))
     }
 
     fn with_step<T>(

@@ -22,7 +22,8 @@ pub(crate) fn run(args: &DoctorArgs, printer: &Printer) -> anyhow::Result<Outcom
 }
 
 fn reach(definition: &Definition) -> Value {
-    let identity = engines::open(definition, None, &engines::Passwords::default()).and_then(|engine| engine.identity());
+    let identity =
+        engines::open(definition, None, &engines::Passwords::default()).and_then(|engine| engine.identity());
     match identity {
         Ok(identity) => {
             json!({ "engine": definition.name, "version": identity.version, "source": identity.source })

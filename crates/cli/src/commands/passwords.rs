@@ -11,7 +11,8 @@ use types::Secret;
 /// Where the file can't be read or is empty, or nobody can be asked.
 pub(crate) fn gather(args: &PasswordArgs) -> anyhow::Result<Passwords> {
     // Variables that are no text are none of ours.
-    let variables = std::env::vars_os().filter_map(|(n, v)| Some((n.into_string().ok()?, v.into_string().ok()?)));
+    let variables =
+        std::env::vars_os().filter_map(|(n, v)| Some((n.into_string().ok()?, v.into_string().ok()?)));
     let passwords = Passwords::gather(variables, std::env::home_dir().as_deref());
     if let Some(path) = &args.password_file {
         let text = std::fs::read_to_string(path)
@@ -23,7 +24,9 @@ pub(crate) fn gather(args: &PasswordArgs) -> anyhow::Result<Passwords> {
     }
     if args.ask_password {
         if !std::io::stdin().is_terminal() {
-            return Err(usage_error("--ask-password needs a terminal; use --password-file or ANNVIL_PASSWORD"));
+            return Err(usage_error(
+                "--ask-password needs a terminal; use --password-file or ANNVIL_PASSWORD",
+            ));
         }
         let typed = rpassword::prompt_password("Password of the servers: ")
             .map_err(|e| usage_error(format!("the password could not be read: {e}")))?;

@@ -193,7 +193,9 @@ fn overlay(plan: &mut Plan, args: &RunArgs) -> anyhow::Result<()> {
 /// Gives an engine its server's program: `mariadb=/opt/mariadb/bin/mariadbd`.
 fn place_program(plan: &mut Plan, text: &str) -> anyhow::Result<()> {
     let Some((name, path)) = text.split_once('=') else {
-        return Err(usage_error(format!("--program {text}: write NAME=PATH, such as mariadb=/opt/mariadb/bin/mariadbd")));
+        return Err(usage_error(format!(
+            "--program {text}: write NAME=PATH, such as mariadb=/opt/mariadb/bin/mariadbd"
+        )));
     };
     let mut taken = false;
     for engine in plan.engines.iter_mut() {
@@ -202,7 +204,11 @@ fn place_program(plan: &mut Plan, text: &str) -> anyhow::Result<()> {
             taken = true;
         }
     }
-    if taken { Ok(()) } else { Err(usage_error(format!("--program {name}: no engine of the run has that name"))) }
+    if taken {
+        Ok(())
+    } else {
+        Err(usage_error(format!("--program {name}: no engine of the run has that name")))
+    }
 }
 
 /// The engines named in the line; the plan's builds and efforts are kept for those it has.

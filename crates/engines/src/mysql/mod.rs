@@ -6,12 +6,15 @@
 mod connection;
 mod error;
 
-use crate::{Passwords, sql::{
-    SqlEngine,
-    address::{Address, CONNECT_WITHIN, TlsMode},
-    dialect::Dialect,
-    protocol::Protocol,
-}};
+use crate::{
+    Passwords,
+    sql::{
+        SqlEngine,
+        address::{Address, CONNECT_WITHIN, TlsMode},
+        dialect::Dialect,
+        protocol::Protocol,
+    },
+};
 use connection::MyConnection;
 use engine::{Definition, Engine, EngineError};
 use mysql::{ClientIdentity, Conn, DriverError, Error, OptsBuilder, SslOpts};

@@ -7,13 +7,16 @@ mod connection;
 mod error;
 mod values;
 
-use crate::{Passwords, sql::{
-    SqlEngine,
-    address::{Address, CONNECT_WITHIN, TlsMode},
-    dialect::Dialect,
-    protocol::Protocol,
-    tls,
-}};
+use crate::{
+    Passwords,
+    sql::{
+        SqlEngine,
+        address::{Address, CONNECT_WITHIN, TlsMode},
+        dialect::Dialect,
+        protocol::Protocol,
+        tls,
+    },
+};
 use connection::PgConnection;
 use engine::{Definition, Engine, EngineError};
 use postgres::{Config, config::SslMode};
