@@ -87,6 +87,7 @@ fn full_load() -> LoadFigures {
         load_workers: Some(1),
         load_batch_rows: Some(1),
         load_retries: Some(1),
+        load_memory_bytes: Some(1),
     }
 }
 
@@ -102,6 +103,8 @@ fn full_build() -> BuildFigures {
         indexed_rows: Some(1),
         index_kind_read: Some("x".into()),
         params_read: Some(BTreeMap::new()),
+        build_remarks: Some(vec!["x".into()]),
+        disk_bytes: Some(1),
         memory_peak_bytes: Some(1),
         memory_after_bytes: Some(1),
     }

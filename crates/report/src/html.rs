@@ -1,7 +1,7 @@
 //! The page: one file, no request to anywhere, readable without scripts.
 
 use crate::{
-    ChartData, ReportError, Table, manifest, svg,
+    ChartData, ReportError, Table, engine_facts, manifest, svg,
     tables::{checklist, floors, invalid, loading, setup, sweep},
     view::{Comparison, View},
 };
@@ -50,6 +50,9 @@ pub(crate) fn page(
                 engine => value(engine),
                 differing => value(differing),
                 same => value(same),
+                filters => engine_facts::filters(&engine.definition),
+                lacks => value(engine_facts::lacks(&engine.definition)),
+                server => value(engine.server.as_ref().map(manifest::flatten).unwrap_or_default()),
                 definition => value(manifest::flatten(&engine.definition)),
             }
         })

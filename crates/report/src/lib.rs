@@ -18,6 +18,7 @@ mod best;
 mod chart;
 mod compare;
 mod csv;
+mod engine_facts;
 mod error;
 mod format;
 mod frontier;

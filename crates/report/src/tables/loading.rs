@@ -27,7 +27,10 @@ pub(crate) fn table(view: &View<'_>) -> Table {
             (">rows/s", "load_rows_per_s"),
             (">index", "index_bytes"),
             (">table", "table_bytes"),
+            (">memory after load?", "load_memory_bytes"),
             (">peak memory", "memory_peak_bytes"),
+            (">memory after build?", "memory_after_bytes"),
+            (">disk?", "disk_bytes"),
         ],
     );
     for (load, build) in pairs(view) {
@@ -84,7 +87,7 @@ fn row(table: &mut Table, load: Option<&Point>, build: Option<&Point>) -> Option
     let peak = bytes(built.and_then(|b| b.memory_peak_bytes));
     if !peak.raw.is_empty() {
         table.footnote(
-            "Peak memory is anonymous memory of the engine's process; for an embedded engine the growth of annvil's own since before the load.",
+            "Peak memory is that of the build: anonymous and shared memory of a server that annvil started; for an embedded engine the growth of annvil's own anonymous memory since before the load.",
         );
     }
     Some(vec![
@@ -98,7 +101,10 @@ fn row(table: &mut Table, load: Option<&Point>, build: Option<&Point>) -> Option
         Cell::figure(figures.and_then(|l| l.load_rows_per_second), units::rate),
         bytes(built.and_then(|b| b.index_bytes)),
         bytes(built.and_then(|b| b.table_bytes)),
+        bytes(figures.and_then(|l| l.load_memory_bytes)),
         peak,
+        bytes(built.and_then(|b| b.memory_after_bytes)),
+        bytes(built.and_then(|b| b.disk_bytes)),
     ])
 }
 

@@ -39,8 +39,8 @@ flat
 A Database With A Long Name m=16 quantization=product a_rather_long_parameter_name=1234567890
   ivfflat [3]  61.0 s  4 min 00 s  12.5 ms    4 min 01 s     164        -  14.6 MiB    117.7 MiB
   [1] The index is built while rows are inserted; the load holds most of it.
-  [2] Peak memory is anonymous memory of the engine's process; for an embedded engine the growth of
-      annvil's own since before the load.
+  [2] Peak memory is that of the build: anonymous and shared memory of a server that annvil started;
+      for an embedded engine the growth of annvil's own anonymous memory since before the load.
   [3] Asked for hnsw, the engine says ivfflat.
 
 usearch m=16 ef_construction=128

@@ -20,7 +20,7 @@ fn the_contract_holds_exactly_for_every_element_and_metric() {
         (Metric::L2, Element::I8),
         (Metric::L2, Element::U8),
     ] {
-        let engine = open(&definition, None).unwrap();
+        let engine = open(&definition, None, &crate::Passwords::default()).unwrap();
         let (metric, element) = (Some(metric), Some(element));
         let options = contract::Options { metric, element, dim: 40, ..Default::default() };
         let results = contract::run(&*engine, &definition, &options);
@@ -55,7 +55,7 @@ fn insert(engine: &dyn Engine, keys: std::ops::Range<usize>, vectors: &Vectors) 
 fn engine() -> Box<dyn Engine> {
     let definition = find("flat").unwrap();
     let index = definition.index_spec(None, Metric::L2, &Params::new(), 1).unwrap();
-    let engine = open(&definition, None).unwrap();
+    let engine = open(&definition, None, &crate::Passwords::default()).unwrap();
     let columns = vec![("odd".into(), ColumnType::Int)];
     let (name, element, metric) = ("t".into(), Element::F32, Metric::L2);
     let spec = TableSpec {

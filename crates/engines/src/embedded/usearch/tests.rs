@@ -16,7 +16,7 @@ fn quantized(word: &str) -> Params {
 fn check(options: &contract::Options) {
     let options = &contract::Options { threads: 1, ..options.clone() };
     let definition = find("usearch").unwrap();
-    let engine = open(&definition, None).unwrap();
+    let engine = open(&definition, None, &crate::Passwords::default()).unwrap();
     let results = contract::run(&*engine, &definition, options);
     let skipped = results.iter().filter(|r| matches!(r.outcome, Outcome::Skipped(_))).count();
     assert!(skipped <= 1, "only the zero vector is not tested under every metric: {results:?}");
@@ -96,7 +96,7 @@ fn table(index: IndexSpec) -> TableSpec {
 
 /// Rows loaded, index not built.
 fn loaded(index: &IndexSpec) -> Box<dyn Engine> {
-    let engine = open(&find("usearch").unwrap(), None).unwrap();
+    let engine = open(&find("usearch").unwrap(), None, &crate::Passwords::default()).unwrap();
     engine.create(&table(index.clone())).unwrap();
     let rows = vectors(ROWS, 1);
     engine.connect().unwrap().insert(&Batch { keys: 0..ROWS as u64, vectors: &rows, columns: None }).unwrap();
@@ -247,7 +247,7 @@ fn churn_and_maintenance_keep_the_rows_apart() {
 
 #[test]
 fn what_a_quantization_cannot_keep_is_refused_in_one_line() {
-    let engine = open(&find("usearch").unwrap(), None).unwrap();
+    let engine = open(&find("usearch").unwrap(), None, &crate::Passwords::default()).unwrap();
     let error = engine.create(&table(index(&quantized("i8"), 1))).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert!(error.to_string().contains("direction"), "{error}");
@@ -262,7 +262,7 @@ fn what_a_quantization_cannot_keep_is_refused_in_one_line() {
 #[test]
 fn a_zero_vector_is_at_distance_1_from_others_and_0_from_itself() {
     let definition = find("usearch").unwrap();
-    let engine = open(&definition, None).unwrap();
+    let engine = open(&definition, None, &crate::Passwords::default()).unwrap();
     let index = definition.index_spec(None, Metric::Cosine, &Params::new(), 1).unwrap();
     let mut spec = table(index.clone());
     spec.dim = 2;
