@@ -175,7 +175,9 @@ fn a_server_whose_guard_was_killed_is_stopped() {
     let server = start(&def, &found, &options(top.path())).unwrap();
     let guards: Vec<u32> = processes_of(server.folder())
         .into_iter()
-        .filter(|pid| std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap().contains("annvil-guard"))
+        .filter(|pid| {
+            std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap().contains("annvil-guard")
+        })
         .collect();
     assert_eq!(guards.len(), 1);
     kill_9(guards[0]);
