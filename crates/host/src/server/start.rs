@@ -10,6 +10,7 @@ use super::ready::{free_port, is_taken, listens};
 use super::user::{User, to_become};
 use super::{Granted, Server, Stand, StartOptions};
 use engine::{InputDef, Names, ServerDef, StepDef, Template};
+use std::cell::Cell;
 use std::fs::File;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,6 +18,8 @@ use std::time::Instant;
 
 /// How many free ports are tried: one may be taken between looking and using.
 const PORTS: usize = 5;
+/// Below so many free bytes an error speaks of the disk.
+const LITTLE_SPACE: u64 = 512 << 20;
 
 impl Server {
     /// Starts the server of `def` with the program `found` and waits until it listens. `stop` ends
@@ -47,6 +50,15 @@ struct Start<'a> {
     log: Log,
     log_file: File,
     kills: OomKills,
+    /// The least free space that was seen on the disk of the data, bytes.
+    least_free: Cell<u64>,
+}
+
+/// A server that listens.
+struct Running {
+    process: Process,
+    port: u16,
+    settings: Vec<(String, String)>,
 }
 
 pub(super) fn start_on(
@@ -77,14 +89,16 @@ pub(super) fn start_on(
     names.set("data", text(&stand.place.data())).set("temporary", text(&stand.place.temporary()));
     let kills = OomKills::now();
     let environment = Vec::new();
-    let mut start = Start { def, found, options, stop, user, names, environment, log, log_file, kills };
+    let least_free = Cell::new(u64::MAX);
+    let mut start =
+        Start { def, found, options, stop, user, names, environment, log, log_file, kills, least_free };
     start.environment = start.named("environment", &def.environment, &start.names)?;
     if stand.place.fresh {
         start.initialise(&stand)?;
         stand.place.initialised().map_err(of.system("can't write the data folder's marker"))?;
     }
     granted.names(&mut start.names);
-    let (process, port, settings) = start.run(&stand, &granted, &mut ports)?;
+    let Running { process, port, settings } = start.run(&stand, &granted, &mut ports)?;
     let address = start.fill("address", &def.address, &start.names.with("port", port))?;
     let password = (def.uses("password") || def.uses("password_file")).then(|| stand.place.password.clone());
     Ok(Server {
@@ -132,12 +146,38 @@ impl Start<'_> {
         templates.into_iter().map(fill).collect()
     }
 
-    fn stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+    /// Looks at the disk. While programs run, because one that fails for want of space may have
+    /// removed what it made when it has ended.
+    fn note_space(&self, stand: &Stand) {
+        if let Ok(space) = rustix::fs::statvfs(&stand.place.top) {
+            let free = space.f_bavail.saturating_mul(space.f_frsize);
+            self.least_free.set(free.min(self.least_free.get()));
+        }
     }
 
-    fn check_stop(&self) -> Result<(), ServerError> {
-        if self.stopped() { Err(ServerError::Stopped { engine: self.found.engine.clone() }) } else { Ok(()) }
+    /// Whether to go on waiting.
+    fn go_on(&self, stand: &Stand) -> bool {
+        self.note_space(stand);
+        !self.stop.load(Ordering::Relaxed)
+    }
+
+    /// The last words of the log, and a word on the disk where there is little space.
+    fn words(&self, stand: &Stand) -> String {
+        self.note_space(stand);
+        let free = self.least_free.get();
+        if free >= LITTLE_SPACE {
+            return self.log.words();
+        }
+        let top = stand.place.top.display();
+        format!("only {} MiB were free on the disk of {top}; {}", free >> 20, self.log.words())
+    }
+
+    fn check_stop(&self, stand: &Stand) -> Result<(), ServerError> {
+        if self.go_on(stand) {
+            Ok(())
+        } else {
+            Err(ServerError::Stopped { engine: self.found.engine.clone() })
+        }
     }
 
     /// Starts a program; as `step` it gets an input, as `server` its processors.
@@ -181,10 +221,10 @@ impl Start<'_> {
         let words = self.all("initialise.run", &step.run, names)?;
         let input = if step.input.is_empty() { None } else { Some(self.input(stand, step, names)?) };
         let mut process = self.launch(stand, "step", &words, input, None)?;
-        let status = process.wait(self.options.patience, || !self.stopped());
+        let status = process.wait(self.options.patience, || self.go_on(stand));
         let killed = process.kill();
         stand.guard.ended();
-        self.check_stop()?;
+        self.check_stop(stand)?;
         if status.is_some_and(|status| status.success()) {
             return Ok(());
         }
@@ -193,7 +233,7 @@ impl Start<'_> {
             (None, _) => format!("took more than {} s", self.options.patience.as_secs()),
         };
         let engine = self.found.engine.clone();
-        Err(ServerError::Initialise { engine, program: words[0].clone(), ending, words: self.log.words() })
+        Err(ServerError::Initialise { engine, program: words[0].clone(), ending, words: self.words(stand) })
     }
 
     /// The input of a step as a file that has no name any more.
@@ -228,7 +268,7 @@ impl Start<'_> {
         stand: &Stand,
         granted: &Granted,
         ports: &mut dyn FnMut() -> std::io::Result<u16>,
-    ) -> Result<(Process, u16, Vec<(String, String)>), ServerError> {
+    ) -> Result<Running, ServerError> {
         let taken = |port| ServerError::PortTaken { engine: self.found.engine.clone(), port };
         let mut left = PORTS;
         loop {
@@ -247,8 +287,8 @@ impl Start<'_> {
                 words.extend(self.all("setting_argument", &self.def.setting_argument, &pair)?);
             }
             let mut process = self.launch(stand, "server", &words, None, granted.server_cpus())?;
-            match self.wait(&mut process, port) {
-                Ok(()) => return Ok((process, port, settings)),
+            match self.wait(stand, &mut process, port) {
+                Ok(()) => return Ok(Running { process, port, settings }),
                 Err(error) => {
                     process.kill();
                     stand.guard.ended();
@@ -264,14 +304,14 @@ impl Start<'_> {
         }
     }
 
-    fn wait(&self, process: &mut Process, port: u16) -> Result<(), ServerError> {
+    fn wait(&self, stand: &Stand, process: &mut Process, port: u16) -> Result<(), ServerError> {
         let (engine, program) = (self.found.engine.clone(), self.found.program.clone());
         let begin = Instant::now();
         loop {
-            self.check_stop()?;
+            self.check_stop(stand)?;
             if let Some(status) = process.ended() {
                 let ending = Ending::new(status, self.kills).to_string();
-                return Err(ServerError::Died { engine, program, ending, words: self.log.words() });
+                return Err(ServerError::Died { engine, program, ending, words: self.words(stand) });
             }
             let said = self.def.ready_words.as_ref().is_none_or(|words| self.log.holds(words));
             if said && listens(process.pid(), port) {
@@ -279,7 +319,7 @@ impl Start<'_> {
             }
             if begin.elapsed() >= self.options.patience {
                 let seconds = self.options.patience.as_secs();
-                return Err(ServerError::Silent { engine, program, seconds, port, words: self.log.words() });
+                return Err(ServerError::Silent { engine, program, seconds, port, words: self.words(stand) });
             }
             std::thread::sleep(LOOK);
         }
