@@ -435,7 +435,7 @@ fn case_115_a_password_is_nowhere() {
     for (path, text) in written {
         assert!(!text.contains("hunter"), "{path}: {text}");
     }
-    assert!(s.manifest("run").to_string().contains("postgres://***@db.example:5432/v"));
+    assert!(s.manifest("run").to_string().contains("postgres://bench:***@db.example:5432/v"));
 }
 
 /// cases.md 66: parameters that differ between engines stay marked in the result.

@@ -40,4 +40,5 @@ pub use material::{Material, Preparation};
 pub use plan::{BuildPlan, EnginePlan, FilterPlan, Limits, LoadPlan, Plan, ServerPlan};
 pub use provenance::timestamp_for_names;
 pub use run::{Mode, Prepared, RunOutcome, RunRequest, prepare_plan, run};
+pub use serving::LocalEngine;
 pub use source_plan::SourcePlan;

@@ -65,11 +65,6 @@ impl RunRequest {
         Limit::query(self.plan.limits.query, &self.interrupted)
     }
 
-    /// Whether the user asked to stop.
-    pub(crate) fn stopped(&self) -> bool {
-        self.interrupted.load(Ordering::Relaxed)
-    }
-
     /// The same for what must be done after an interruption too.
     fn cleaning(&self) -> Limit<'_> {
         static NEVER: AtomicBool = AtomicBool::new(false);

@@ -4,7 +4,13 @@ use crate::{Plan, limited::ask, resolve::ResolvedEngine, run::RunRequest};
 use engine::{Definition, Engine, EngineError, ErrorKind, Identity, ServerDef};
 use host::server::{Budget, DataDir, Found, Placement, Server, StartOptions, find_program, pin_this_thread};
 use serde_json::{Value, json};
-use std::{path::Path, sync::Arc};
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 /// What the engine's processes are, as far as they can be seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,16 +47,70 @@ pub(crate) fn is_local(engine: &ResolvedEngine) -> bool {
 /// # Errors
 /// Where the definition has no server, or there is no program.
 pub(crate) fn program(engine: &ResolvedEngine) -> Result<(&ServerDef, Found), EngineError> {
-    let Definition { name, protocol, server, .. } = &engine.definition;
+    program_of(&engine.definition, engine.plan.program.as_deref())
+}
+
+fn program_of<'a>(
+    definition: &'a Definition,
+    named: Option<&Path>,
+) -> Result<(&'a ServerDef, Found), EngineError> {
+    let Definition { name, protocol, server, .. } = definition;
     let Some(def) = server else {
         let text = format!(
             "{name} is a server that Annvil can't start: give its address, such as --at {protocol}://user@host/database"
         );
         return Err(EngineError::new(ErrorKind::Unsupported, text));
     };
-    let found = find_program(name, def, engine.plan.program.as_deref())
+    let found = find_program(name, def, named)
         .map_err(|e| EngineError::caused(ErrorKind::Unreachable, e.to_string(), e))?;
     Ok((def, found))
+}
+
+/// An engine on a server of its own, for a check outside a run. The server is stopped when this is dropped.
+pub struct LocalEngine {
+    /// The engine.
+    pub engine: Arc<dyn Engine>,
+    _server: Server,
+}
+
+impl LocalEngine {
+    /// Starts the server of `definition` with its data and log below `folder`.
+    ///
+    /// # Errors
+    /// Where there is no program, or the start fails.
+    pub fn start(
+        definition: &Definition,
+        named: Option<&Path>,
+        folder: &Path,
+        passwords: &engines::Passwords,
+        stop: &AtomicBool,
+    ) -> Result<Self, EngineError> {
+        let (def, found) = program_of(definition, named)?;
+        let data = DataDir::PrivateBelow(folder.to_owned());
+        let options = StartOptions::new(data, folder.join(format!("{}.log", definition.name)));
+        let (engine, server) = start(definition, (def, &found), &options, passwords, stop)?;
+        Ok(LocalEngine { engine, _server: server })
+    }
+}
+
+/// Starts a server and opens the engine on it.
+fn start(
+    definition: &Definition,
+    (def, found): (&ServerDef, &Found),
+    options: &StartOptions,
+    passwords: &engines::Passwords,
+    stop: &AtomicBool,
+) -> Result<(Arc<dyn Engine>, Server), EngineError> {
+    let server = Server::start(def, found, options, stop).map_err(|e| {
+        let kind = if stop.load(Ordering::Relaxed) { ErrorKind::Stopped } else { ErrorKind::Unreachable };
+        EngineError::caused(kind, e.to_string(), e)
+    })?;
+    let passwords = match server.password() {
+        Some(password) => passwords.clone().with_given(password.clone()),
+        None => passwords.clone(),
+    };
+    let engine = engines::open(definition, Some(server.address()), &passwords)?;
+    Ok((Arc::from(engine), server))
 }
 
 impl Serving {
@@ -72,16 +132,8 @@ impl Serving {
         }
         let (def, found) = program(engine)?;
         let options = options(&request.plan, &request.out, request.data_dir.as_deref(), engine, load);
-        let server = Server::start(def, &found, &options, &request.interrupted).map_err(|e| {
-            let kind = if request.stopped() { ErrorKind::Stopped } else { ErrorKind::Unreachable };
-            EngineError::caused(kind, e.to_string(), e)
-        })?;
-        let passwords = match server.password() {
-            Some(password) => request.passwords.clone().with_given(password.clone()),
-            None => request.passwords.clone(),
-        };
-        let opened: Arc<dyn Engine> =
-            Arc::from(engines::open(&engine.definition, Some(server.address()), &passwords)?);
+        let (opened, server) =
+            start(&engine.definition, (def, &found), &options, &request.passwords, &request.interrupted)?;
         let identity = ask(&opened, request.asking(), "connecting", |e| e.identity())?;
         if let Placement::Apart { client, .. } = &server.granted().placement {
             // Where it fails both share the processors, which the ledger shows.

@@ -1,6 +1,7 @@
 //! `annvil engine`.
 
 use clap::{Args, Subcommand};
+use std::path::PathBuf;
 use types::Metric;
 
 /// `annvil engine`.
@@ -34,9 +35,12 @@ pub(crate) struct ShowArgs {
 pub(crate) struct CheckArgs {
     /// Name, or path of a definition file
     pub(crate) engine: String,
-    /// Address of the server
+    /// Address of a server that runs already; without it annvil starts one
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) at: Option<String>,
+    /// Program of the server that annvil starts
+    #[arg(long, value_name = "PATH", conflicts_with = "at")]
+    pub(crate) program: Option<PathBuf>,
     /// Passwords
     #[command(flatten)]
     pub(crate) passwords: super::PasswordArgs,

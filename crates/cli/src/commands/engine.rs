@@ -5,12 +5,14 @@ use crate::{
     args::{CheckArgs, EngineCommand, ShowArgs},
     exit::Outcome,
     printer::Printer,
+    stop,
 };
 use comfy_table::{Table, presets};
 use engine::{
-    Definition,
+    Definition, Engine,
     contract::{self, CheckResult},
 };
+use runner::LocalEngine;
 use serde_json::json;
 
 pub(crate) fn run(command: EngineCommand, printer: &Printer) -> anyhow::Result<Outcome> {
@@ -54,10 +56,21 @@ fn check(args: &CheckArgs, printer: &Printer) -> anyhow::Result<Outcome> {
     };
     let metric = args.metric.unwrap_or(definition.capabilities.metrics[0]);
     definition.index_spec(args.kind.as_deref(), metric, &options.params, 1)?;
-    let opened = engines::open(&definition, args.at.as_deref(), &passwords::gather(&args.passwords)?)?;
-    opened.identity()?;
+    let passwords = passwords::gather(&args.passwords)?;
+    let folder;
+    let (local, opened);
+    let engine: &dyn Engine = if args.at.is_none() && definition.server.is_some() {
+        folder = tempfile::tempdir()?;
+        let stop = stop::flag();
+        local = LocalEngine::start(&definition, args.program.as_deref(), folder.path(), &passwords, &stop)?;
+        &*local.engine
+    } else {
+        opened = engines::open(&definition, args.at.as_deref(), &passwords)?;
+        &*opened
+    };
+    engine.identity()?;
     let mut results = Vec::new();
-    contract::run_with(opened.as_ref(), &definition, &options, &mut |result| {
+    contract::run_with(engine, &definition, &options, &mut |result| {
         if !printer.wants_json() {
             printer.line(&line(result));
         }
