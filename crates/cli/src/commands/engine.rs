@@ -60,7 +60,7 @@ fn check(args: &CheckArgs, printer: &Printer) -> anyhow::Result<Outcome> {
     let folder;
     let (local, opened);
     let engine: &dyn Engine = if args.at.is_none() && definition.server.is_some() {
-        folder = tempfile::tempdir()?;
+        folder = passable_folder()?;
         let stop = stop::flag();
         local = LocalEngine::start(&definition, args.program.as_deref(), folder.path(), &passwords, &stop)?;
         &*local.engine
@@ -77,6 +77,13 @@ fn check(args: &CheckArgs, printer: &Printer) -> anyhow::Result<Outcome> {
         results.push(result.clone());
     });
     summary(&definition, &results, printer)
+}
+
+/// A folder that goes when it is dropped, and that the user of a server may pass through.
+fn passable_folder() -> std::io::Result<tempfile::TempDir> {
+    use std::os::unix::fs::PermissionsExt;
+    let may_pass = std::fs::Permissions::from_mode(0o711);
+    tempfile::Builder::new().prefix("annvil-").permissions(may_pass).tempdir()
 }
 
 fn line(result: &CheckResult) -> String {
