@@ -202,6 +202,8 @@ pub struct Step {
     pub clients: String,
     /// What is made and dropped, or why the engine is left out.
     pub touches: String,
+    /// Why the engine can't be measured as things are.
+    pub problem: Option<String>,
 }
 
 /// The steps of a plan, in order.
@@ -220,6 +222,9 @@ pub fn steps(plan: &Plan, prepared: &Prepared) -> Result<Vec<Step>, RunnerError>
                 efforts,
                 clients: plan.clients.iter().map(usize::to_string).collect::<Vec<_>>().join(" "),
                 touches,
+                problem: crate::serving::is_local(engine)
+                    .then(|| crate::serving::program(engine).err().map(|e| e.to_string()))
+                    .flatten(),
             };
             if let Some(reason) = lacking(engine, material, plan.k) {
                 steps.push(step(String::new(), String::new(), String::new(), format!("left out: {reason}")));
@@ -227,9 +232,12 @@ pub fn steps(plan: &Plan, prepared: &Prepared) -> Result<Vec<Step>, RunnerError>
             }
             let table = crate::provenance::table_name(&material.dataset.name);
             let touches = match &engine.plan.at {
-                None if crate::serving::is_local(engine) => {
-                    "a server of its own: started, stopped, its data removed".to_owned()
-                }
+                None if crate::serving::is_local(engine) => match crate::serving::program(engine) {
+                    Ok((_, found)) => {
+                        format!("a server of its own ({}): started, stopped, its data removed", found.version)
+                    }
+                    Err(_) => "nothing: its server can't be started".to_owned(),
+                },
                 None => "nothing outside this process".to_owned(),
                 Some(_) => format!("table {table}: dropped if there, made, dropped at the end"),
             };

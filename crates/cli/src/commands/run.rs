@@ -250,7 +250,8 @@ fn place_address(engines: &mut [EnginePlan], at: &str) -> anyhow::Result<()> {
     // A definition of the user's own may speak a protocol that has another scheme.
     for engine in engines.iter_mut().filter(|e| e.at.is_none()) {
         let definition = engines::find(&engine.name)?;
-        if !definition.capabilities.embedded && !["postgres", "mysql"].contains(&definition.protocol.as_str()) {
+        if !definition.capabilities.embedded && !["postgres", "mysql"].contains(&definition.protocol.as_str())
+        {
             engine.at = Some(at.to_owned());
             return Ok(());
         }

@@ -44,7 +44,10 @@ fn steps_table(steps: &[resolve::Step]) -> String {
     for s in steps {
         table.add_row([&s.dataset, &s.engine, &s.kind, &s.parameters, &s.efforts, &s.clients, &s.touches]);
     }
-    format!("{table}\n\n")
+    let mut problems: Vec<&str> = steps.iter().filter_map(|s| s.problem.as_deref()).collect();
+    problems.dedup();
+    let problems: String = problems.iter().map(|problem| format!("{problem}\n")).collect();
+    format!("{table}\n\n{problems}")
 }
 
 fn unequal_text(unequal: &[resolve::Unequal]) -> String {
@@ -80,6 +83,10 @@ fn estimate_text(estimate: &pilot::Estimate) -> String {
         ]);
     }
     text.push_str(&format!("{table}\n"));
+    if !estimate.legs.iter().any(|leg| leg.search_seconds.is_some()) {
+        text.push_str("no estimate in all: servers are not asked before a run\n");
+        return text;
+    }
     text.push_str(&format!(
         "in all about {}, {} on disk{}\n",
         units::seconds(estimate.seconds),

@@ -1,4 +1,4 @@
-//! What MySQL servers and their client say, as errors of ours. Numbers: the servers' own lists of errors.
+//! What MySQL servers and their client say, as errors of ours. Each says its cause itself, in full and once. Numbers: the servers' own lists of errors.
 
 use crate::sql::address::{Address, password_hint, unreachable};
 use engine::{EngineError, ErrorKind};
@@ -10,26 +10,26 @@ pub(super) fn of_connecting(error: Error, address: &Address) -> EngineError {
     match &error {
         Error::MySqlError(said) if matches!(said.code, 1044 | 1045 | 1698) => {
             let hint = password_hint(address.password.is_some());
-            EngineError::caused(ErrorKind::Denied, format!("{place}: {}; {hint}", said.message), error)
+            EngineError::new(ErrorKind::Denied, format!("{place}: {}; {hint}", said.message))
         }
         Error::MySqlError(said) => {
-            EngineError::caused(kind_of(&error), format!("{place}: {} ({})", said.message, said.code), error)
+            EngineError::new(kind_of(&error), format!("{place}: {} ({})", said.message, said.code))
         }
         Error::TlsError(cause) => {
             let text = format!(
                 "{place}: TLS failed: {cause}; name the CA by sslrootcert=FILE, or see sslmode in docs/engines.md"
             );
-            EngineError::caused(ErrorKind::Unreachable, text, error)
+            EngineError::new(ErrorKind::Unreachable, text)
         }
         Error::DriverError(DriverError::TlsNotSupported) => {
             let text = format!("{place}: the server has no TLS, which sslmode demands");
-            EngineError::caused(ErrorKind::Unreachable, text, error)
+            EngineError::new(ErrorKind::Unreachable, text)
         }
         Error::DriverError(DriverError::CouldNotConnect(Some((_, cause, _)))) => unreachable(&place, cause),
         Error::DriverError(DriverError::ConnectTimeout) => unreachable(&place, "no answer in time"),
         Error::IoError(cause) if cause.to_string().contains("certificate") => {
             let text = format!("{place}: TLS failed: {cause}; name the CA by sslrootcert=FILE");
-            EngineError::caused(ErrorKind::Unreachable, text, error)
+            EngineError::new(ErrorKind::Unreachable, text)
         }
         other => unreachable(&place, &other.to_string()),
     }
@@ -43,7 +43,7 @@ pub(super) fn of_statement(error: Error, place: &str) -> EngineError {
         _ if kind == ErrorKind::Unreachable => format!("{place}: the connection broke: {error}"),
         _ => format!("{place}: {error}"),
     };
-    EngineError::caused(kind, text, error)
+    EngineError::new(kind, text)
 }
 
 fn kind_of(error: &Error) -> ErrorKind {

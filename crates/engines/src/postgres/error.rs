@@ -1,4 +1,4 @@
-//! What PostgreSQL and its client say, as errors of ours.
+//! What PostgreSQL and its client say, as errors of ours. Each says its cause itself, in full and once.
 
 use crate::sql::address::{Address, password_hint, unreachable};
 use engine::{EngineError, ErrorKind};
@@ -13,13 +13,13 @@ pub(super) fn of_connecting(error: Error, address: &Address) -> EngineError {
         // What the client finds out by itself is no matter of the network.
         if cause.contains("password") {
             let text = format!("{place}: the server wants a password; {}", password_hint(false));
-            return EngineError::caused(ErrorKind::Denied, text, error);
+            return EngineError::new(ErrorKind::Denied, text);
         }
         if error.to_string().contains("TLS") || cause.contains("certificate") || cause.contains("TLS") {
             let text = format!(
                 "{place}: TLS failed: {cause}; name the CA by sslrootcert=FILE, or see sslmode in docs/engines.md"
             );
-            return EngineError::caused(ErrorKind::Unreachable, text, error);
+            return EngineError::new(ErrorKind::Unreachable, text);
         }
         return unreachable(&place, &cause);
     };
@@ -27,10 +27,10 @@ pub(super) fn of_connecting(error: Error, address: &Address) -> EngineError {
     let message = said.message();
     if class == "28" {
         let hint = password_hint(address.password.is_some());
-        return EngineError::caused(ErrorKind::Denied, format!("{place}: {message}; {hint}"), error);
+        return EngineError::new(ErrorKind::Denied, format!("{place}: {message}; {hint}"));
     }
     let kind = kind_of(&error);
-    EngineError::caused(kind, format!("{place}: {message}"), error)
+    EngineError::new(kind, format!("{place}: {message}"))
 }
 
 /// An error of a statement.
@@ -50,7 +50,7 @@ pub(super) fn of_statement(error: Error, place: &str) -> EngineError {
         }
         None => format!("{place}: {error}: {}", deepest(&error)),
     };
-    EngineError::caused(kind, text, error)
+    EngineError::new(kind, text)
 }
 
 fn kind_of(error: &Error) -> ErrorKind {
