@@ -164,6 +164,16 @@ impl Definition {
         self.server.as_ref().map_or(Ok(()), ServerDef::check)
     }
 
+    /// Gives it another name, which its title tells too.
+    ///
+    /// # Errors
+    /// Where the name may not be one.
+    pub fn rename(&mut self, name: &str) -> Result<(), DefinitionError> {
+        self.title = format!("{} ({name})", self.title);
+        name.clone_into(&mut self.name);
+        self.check().map_err(DefinitionError)
+    }
+
     /// The index kind named, or the first.
     ///
     /// # Errors

@@ -29,7 +29,9 @@ pub fn definitions() -> Vec<Definition> {
 }
 
 /// The definition named: `usearch`, a path (`./my.toml`, anything with a `/` or ending in
-/// `.toml`), either with options of the protocol behind a colon: `fake:service_ms=5,fail_share=0.1`.
+/// `.toml`), either with options of the protocol behind a colon: `fake:service_ms=5,fail_share=0.1`. The option
+/// `name` gives it another name, so that two versions of a product can stand in one run:
+/// `mariadb:name=mariadb-12`.
 ///
 /// # Errors
 /// One line: no such name (with the nearest and all there are), no such file, or what is wrong in
@@ -39,7 +41,10 @@ pub fn find(name_or_path: &str) -> Result<Definition, DefinitionError> {
     let mut definition =
         if place.contains('/') || place.ends_with(".toml") { read(Path::new(place))? } else { named(place)? };
     for (name, value) in parse_options(options)? {
-        definition.options.insert(name, value);
+        match (name.as_str(), value.as_str()) {
+            ("name", Some(own)) => definition.rename(own)?,
+            _ => drop(definition.options.insert(name, value)),
+        }
     }
     Ok(definition)
 }
@@ -228,6 +233,14 @@ mod tests {
         assert!(error.contains("sloow_ms") && error.contains("slow_ms"), "{error}");
         let error = open(&find("flat:x=1").unwrap(), None, &Passwords::default()).err().unwrap().to_string();
         assert!(error.contains("flat") && error.contains('x'), "{error}");
+    }
+
+    #[test]
+    fn a_product_may_stand_twice_under_two_names() {
+        let other = find("mariadb:name=mariadb-12").unwrap();
+        assert_eq!((other.name.as_str(), other.title.as_str()), ("mariadb-12", "MariaDB (mariadb-12)"));
+        assert!(other.options.is_empty());
+        assert!(find("mariadb:name='a b'").unwrap_err().to_string().contains("letters"));
     }
 
     #[test]

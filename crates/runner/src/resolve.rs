@@ -82,6 +82,7 @@ pub fn builds(
     material: &Material,
 ) -> Result<Vec<ResolvedBuild>, RunnerError> {
     check_filters(engine, material)?;
+    check_index_columns(plan, material)?;
     let default = vec![crate::BuildPlan::default()];
     let wanted = if engine.plan.builds.is_empty() { &default } else { &engine.plan.builds };
     let threads = match plan.build_threads {
@@ -147,6 +148,20 @@ fn check_filters(engine: &ResolvedEngine, material: &Material) -> Result<(), Run
         }
     }
     Ok(())
+}
+
+/// Refuses an index on a column that the data set has not.
+fn check_index_columns(plan: &Plan, material: &Material) -> Result<(), RunnerError> {
+    let columns = material.dataset.columns.as_ref();
+    let known: Vec<&str> = columns.into_iter().flat_map(|c| c.iter()).map(|c| c.name.as_str()).collect();
+    match plan.load.index_columns.iter().find(|name| !known.contains(&name.as_str())) {
+        None => Ok(()),
+        Some(name) => Err(RunnerError::Plan(format!(
+            "--index-column {name}: {} has no such column; it has: {}",
+            material.dataset.name,
+            if known.is_empty() { "none".to_owned() } else { known.join(", ") }
+        ))),
+    }
 }
 
 /// The definition's ladder. An engine that raises its effort to k would measure the same point

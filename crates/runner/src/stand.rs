@@ -68,7 +68,7 @@ impl<'r, 'a, 'm> Stand<'r, 'a, 'm> {
             server: serving.and_then(Serving::budget),
             settings: json!(identity.settings),
             machine: provenance::machine_of_key(),
-            loaded_columns: loaded_columns(material).is_some(),
+            loaded_columns: loaded_columns(material, &plan.load).is_some(),
             index: json!(build.index),
             load: json!(plan.load),
             // The time limits are no part: a figure that was measured within one stands under another.
@@ -186,7 +186,7 @@ impl<'r, 'a, 'm> Stand<'r, 'a, 'm> {
     fn load(&mut self, engine: &Arc<dyn Engine>) -> Result<Loaded, EngineError> {
         let dataset = &self.material.dataset;
         let plan = &self.run.request.plan;
-        let columns = loaded_columns(self.material);
+        let columns = loaded_columns(self.material, &plan.load);
         let table = TableSpec {
             name: provenance::table_name(&dataset.name),
             dim: dataset.base.dim(),

@@ -1,6 +1,7 @@
 //! What a stand writes into its points: figures of load and build, the index read back, marks.
 
 use crate::{
+    LoadPlan,
     build::Built,
     load::Loaded,
     material::Material,
@@ -114,8 +115,8 @@ impl Recalls {
     }
 }
 
-/// The columns that are loaded: all where a filter is measured, else none.
-pub(crate) fn loaded_columns(material: &Material) -> Option<&Columns> {
+/// The columns that are loaded: all where a filter is measured or a column gets an index, else none.
+pub(crate) fn loaded_columns<'m>(material: &'m Material, plan: &LoadPlan) -> Option<&'m Columns> {
     let filtered = material.cases.iter().any(|c| c.rows.is_some());
-    material.dataset.columns.as_ref().filter(|_| filtered)
+    material.dataset.columns.as_ref().filter(|_| filtered || !plan.index_columns.is_empty())
 }

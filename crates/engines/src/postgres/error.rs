@@ -39,6 +39,12 @@ pub(super) fn of_statement(error: Error, place: &str) -> EngineError {
     let text = match error.as_db_error() {
         Some(said) => {
             let mut text = format!("{place}: {} ({})", said.message(), said.code().code());
+            // cases.md 100: the usual container gives 64 MB.
+            if said.message().contains("shared memory segment") {
+                text.push_str(
+                    "; give the server a larger /dev/shm (--shm-size), or build with --build-threads 1",
+                );
+            }
             for more in [said.detail(), said.hint()].into_iter().flatten() {
                 text.push_str(&format!("; {}", more.replace('\n', " ")));
             }
