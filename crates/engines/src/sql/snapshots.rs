@@ -129,7 +129,10 @@ fn statements(definition: &Definition, table: &Table, dialect: Dialect) -> Resul
     }
     put("marker", one(&sql.uses_index)?);
     if let Some(counter) = &sql.counter {
-        put("counter", fill_all(&[counter.reset.clone(), counter.read.clone(), counter.most.clone()], &names)?);
+        put(
+            "counter",
+            fill_all(&[counter.reset.clone(), counter.read.clone(), counter.most.clone()], &names)?,
+        );
     }
     let delete = sql.delete.as_ref().map(|t| fill(t, &names.with("keys", "1, 2"))).transpose()?;
     put("delete", delete.into_iter().collect());
@@ -163,7 +166,12 @@ fn kind_text(definition: &Definition, index: &IndexDef, dialect: Dialect) -> Str
         for value in param.values.iter().filter(|v| Param::Text((*v).clone()) != param.default) {
             let params = Params::from([(name.clone(), Param::Text(value.clone()))]);
             let lines = differing(all(metrics[0], &params), &base);
-            text.push_str(&format!("\n# {}, {}, {name} = {value}\n{}", index.kind, metrics[0], written(&lines)));
+            text.push_str(&format!(
+                "\n# {}, {}, {name} = {value}\n{}",
+                index.kind,
+                metrics[0],
+                written(&lines)
+            ));
         }
     }
     text
