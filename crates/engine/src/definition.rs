@@ -66,6 +66,9 @@ pub struct IndexDef {
     /// and `metric`. None where no limit is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_dim: Option<Template>,
+    /// As the definition's `lacks`, for this kind alone.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub lacks: BTreeMap<String, String>,
     /// Statements of this kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sql: Option<sql::IndexSql>,
@@ -135,7 +138,8 @@ impl Definition {
         if self.capabilities.metrics.is_empty() {
             return Err("capabilities.metrics names no metric".into());
         }
-        if let Some(name) = self.lacks.keys().find(|name| !crate::contract::is_check(name)) {
+        let lacks = self.index.iter().flat_map(|index| index.lacks.keys()).chain(self.lacks.keys());
+        if let Some(name) = lacks.into_iter().find(|name| !crate::contract::is_check(name)) {
             return Err(format!("lacks.{name} names no check of the contract"));
         }
         if self.index.is_empty() {
@@ -184,6 +188,12 @@ impl Definition {
             let known: Vec<&str> = self.index.iter().map(|i| i.kind.as_str()).collect();
             DefinitionError(format!("{} has no index kind {kind:?}; it has: {}", self.name, known.join(", ")))
         })
+    }
+
+    /// Why a check of the contract does not hold by design under an index of `kind`; none where it must hold.
+    pub fn lack(&self, kind: &str, check: &str) -> Option<&str> {
+        let own = self.index.iter().find(|i| i.kind == kind).and_then(|i| i.lacks.get(check));
+        own.or_else(|| self.lacks.get(check)).map(String::as_str)
     }
 
     /// A build from what a plan says: defaults filled in, every value checked.

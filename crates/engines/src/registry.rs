@@ -9,11 +9,18 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 /// The files built in: origin for messages, text.
-const BUILT_IN: [(&str, &str); 6] = [
+const BUILT_IN: [(&str, &str); 13] = [
     ("engines/usearch.toml", include_str!("../../../engines/usearch.toml")),
     ("engines/flat.toml", include_str!("../../../engines/flat.toml")),
     ("engines/pgvector.toml", include_str!("../../../engines/pgvector.toml")),
     ("engines/mariadb.toml", include_str!("../../../engines/mariadb.toml")),
+    ("engines/serenedb.toml", include_str!("../../../engines/serenedb.toml")),
+    ("engines/vectorchord.toml", include_str!("../../../engines/vectorchord.toml")),
+    ("engines/pgvectorscale.toml", include_str!("../../../engines/pgvectorscale.toml")),
+    ("engines/alisql.toml", include_str!("../../../engines/alisql.toml")),
+    ("engines/villagesql.toml", include_str!("../../../engines/villagesql.toml")),
+    ("engines/mysql-scann.toml", include_str!("../../../engines/mysql-scann.toml")),
+    ("engines/seekdb.toml", include_str!("../../../engines/seekdb.toml")),
     ("engines/fake.toml", include_str!("../../../engines/fake.toml")),
     ("engines/null.toml", include_str!("../../../engines/null.toml")),
 ];
@@ -205,6 +212,23 @@ mod tests {
         for result in engine::contract::run(&*engine, &definition, &engine::contract::Options::default()) {
             assert!(!matches!(result.outcome, engine::contract::Outcome::Failed(_)), "{result:?}");
             assert!(page.contains(&format!("`{}`", result.name)), "{} is not on the page", result.name);
+        }
+    }
+
+    /// The example of a database that speaks SQL is a whole definition, and every key of `[sql]` that the page names is one.
+    #[test]
+    fn the_page_shows_a_database_that_speaks_sql() {
+        let page = include_str!("../../../docs/add-an-engine.md");
+        let example = page.split("```toml").nth(2).and_then(|rest| rest.split("```").next()).unwrap();
+        let definition = Definition::parse(example, "docs/add-an-engine.md").unwrap();
+        assert!(definition.sql.is_some() && definition.index[0].sql.is_some());
+        open(&definition, Some("mysql://me@localhost:1/b")).unwrap();
+        for (name, form) in [("f32_le", "pgvector"), ("text", "pg_float_array"), ("literal", "pg_bit")] {
+            for form in [name, form] {
+                assert!(page.contains(&format!("| `{form}` |")), "{form} is not on the page");
+                let other = example.replace("vector = \"f32_le\"", &format!("vector = \"{form}\""));
+                Definition::parse(&other, "docs/add-an-engine.md").unwrap();
+            }
         }
     }
 

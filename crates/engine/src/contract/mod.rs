@@ -208,10 +208,10 @@ pub fn run_with(
                 Ok(()) => Outcome::Passed,
                 Err(Fault::Skipped(reason)) => Outcome::Skipped(reason),
                 Err(Fault::Lacking(what)) => {
-                    let own = definition.lacks.get(check.name).cloned();
+                    let own = definition.lack(&subject.index.kind, check.name).map(str::to_owned);
                     Outcome::Lacks(own.unwrap_or_else(|| format!("{what}, says the definition")))
                 }
-                Err(Fault::Failed(found)) => match definition.lacks.get(check.name) {
+                Err(Fault::Failed(found)) => match definition.lack(&subject.index.kind, check.name) {
                     Some(reason) => Outcome::Lacks(format!("{reason} (found: {found})")),
                     None => Outcome::Failed(found),
                 },

@@ -1,7 +1,8 @@
 //! The `[sql]` section: everything that a database which speaks SQL says differently from others.
 //!
 //! Names that every template here may use: `table`, `index` (its name), `kind`, every build parameter,
-//! `threads`, `dim`, `metric`, `rows`, the words of the metric (`[sql.metrics.<metric>]`), and
+//! `threads`, `dim`, `metric`, `rows`, `vectors_bytes`, `column_names` (`cat, price, `: the data set's columns, each with a
+//! comma behind it; nothing where there is none), the words of the metric (`[sql.metrics.<metric>]`), and
 //! `build_time` where it is no parameter. What more a statement may use stands beside it.
 
 use crate::{Pattern, Template};

@@ -21,7 +21,7 @@ pub(crate) fn append(
 ) -> Result<(), String> {
     let dim = vectors.dim();
     if form == VectorForm::PgBit {
-        let bits = i32::try_from(dim).map_err(|_| format!("{dim} bits are too many"))?;
+        let bits = i32::try_from(dim).map_err(|e| format!("{dim} bits are too many: {e}"))?;
         out.extend_from_slice(&bits.to_be_bytes());
         out.extend_from_slice(vectors.row_bytes(row));
         return Ok(());
@@ -34,13 +34,13 @@ pub(crate) fn append(
     vectors.row_into(row, scratch);
     match form {
         VectorForm::Pgvector => {
-            let dims = u16::try_from(dim).map_err(|_| format!("{dim} dimensions are too many"))?;
+            let dims = u16::try_from(dim).map_err(|e| format!("{dim} dimensions are too many: {e}"))?;
             out.extend_from_slice(&dims.to_be_bytes());
             out.extend_from_slice(&[0, 0]);
             scratch.iter().for_each(|v| out.extend_from_slice(&v.to_be_bytes()));
         }
         VectorForm::PgFloatArray => {
-            let length = i32::try_from(dim).map_err(|_| format!("{dim} dimensions are too many"))?;
+            let length = i32::try_from(dim).map_err(|e| format!("{dim} dimensions are too many: {e}"))?;
             for word in [1, 0, FLOAT4_OID, length, 1] {
                 out.extend_from_slice(&word.to_be_bytes());
             }

@@ -19,6 +19,8 @@ mod read_back;
 pub(crate) mod rows;
 pub(crate) mod server;
 mod session;
+#[cfg(test)]
+mod snapshots;
 pub(crate) mod statement;
 mod table;
 pub(crate) mod tls;

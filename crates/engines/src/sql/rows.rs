@@ -53,6 +53,8 @@ impl<'a> Rows<'a> {
                 None => return refused(format!("rows without the column {name:?}")),
             }
         }
+        // Only a search must have its vector inside the statement; rows are bound.
+        let form = if form == VectorForm::Literal { VectorForm::Text } else { form };
         Ok(Rows { keys, vectors, columns, form, first: 0 })
     }
 

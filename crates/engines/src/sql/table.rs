@@ -41,6 +41,8 @@ impl Table {
         names.set("dim", spec.dim as u64);
         names.set("rows", spec.rows as u64);
         names.set("vectors_bytes", (spec.rows * spec.dim * 4) as u64);
+        let quoted = |(name, _): &(String, ColumnType)| format!("{}, ", dialect.quote(&format!("c_{name}")));
+        names.set("column_names", spec.columns.iter().map(quoted).collect::<String>());
         let bits = spec.element == Element::Bit;
         let form = sql.bits.filter(|_| bits).unwrap_or(sql.vector);
         Table { spec: spec.clone(), form, names, dialect }
