@@ -162,6 +162,34 @@ impl<'a> Block<'a> {
     }
 }
 
+/// Norms of the rows of a range, as far as blocks have brought them.
+#[derive(Default)]
+pub(crate) struct Norms {
+    first: usize,
+    of: Vec<f64>,
+}
+
+impl Norms {
+    /// Of `rows`, if keys or bounds need them: else nothing is kept, and every norm is 0.
+    pub(crate) fn new(rows: &Range<usize>, needed: bool) -> Norms {
+        Norms { first: rows.start, of: if needed { vec![0.0; rows.len()] } else { Vec::new() } }
+    }
+
+    /// Keeps those of a block.
+    pub(crate) fn keep(&mut self, block: &Block<'_>) {
+        if !self.of.is_empty() {
+            for (&id, &norm) in block.ids.iter().zip(&block.norms) {
+                self.of[id as usize - self.first] = norm;
+            }
+        }
+    }
+
+    /// That of a row.
+    pub(crate) fn of(&self, row: u32) -> f64 {
+        (row as usize).checked_sub(self.first).and_then(|at| self.of.get(at)).copied().unwrap_or(0.0)
+    }
+}
+
 /// Rows of a block as integers.
 #[derive(Default)]
 struct IntBlock {

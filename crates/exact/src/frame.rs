@@ -158,6 +158,19 @@ impl Frame {
         }
     }
 
+    /// By how much the offset of a row may be above what it stands for: it is so at most, the score
+    /// estimated from it may be too good by this.
+    pub(crate) fn offset_slack(&self, row: &RowFigures) -> f64 {
+        let [offset, norm, lost] = [row.offset.abs(), row.norm, row.lost].map(f64::from);
+        let sums = self.sum_error();
+        match self.metric {
+            Metric::L2 => offset * (8.0 * sums + 2.0 * COMPARISON + 8.0 * U),
+            _ => {
+                2.0 * (COMPARISON * offset + self.centre_norm * ((sums + 4.0 * U) * (norm + lost) + 4.0 * U))
+            }
+        }
+    }
+
     /// A query of these components and this length as integers.
     pub(crate) fn query(&self, level: Level, width: Width, q: &[f32], norm: f64) -> IntQuery {
         let scale = self.scale(norm);
@@ -273,6 +286,18 @@ impl IntQuery {
             _ => 1.0 - worst - self.with_centre - self.tiny * (2.0 + self.size * self.size),
         } / self.step;
         below(least - COMPARISON * least.abs())
+    }
+
+    /// The key of a row with this score, in units of the query's step, but for rounding: the opposite of
+    /// [`IntQuery::limit`]. NaN where the integers say nothing.
+    pub(crate) fn key_of(&self, score: f64) -> f64 {
+        let score = score * self.step;
+        match self.metric {
+            _ if !self.safe => f64::NAN,
+            Metric::L2 => self.squares - 2.0 * score,
+            Metric::InnerProduct => -(score + self.with_centre),
+            _ => 1.0 - score - self.with_centre,
+        }
     }
 }
 

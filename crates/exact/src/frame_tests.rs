@@ -47,7 +47,8 @@ fn screened(frame: &Frame, level: Level, width: Width, x: &[f32], q: &[f32], wor
     limit.iter_mut().zip(worst).for_each(|(limit, &worst)| *limit = query.limit(worst));
     let mut masks = [0];
     let rows = IntRows { integers: &integers, figures: &[figures] };
-    tile.screen(&rows, 0..1, &Limits { per_lost, per_norm, per_offset, limit }, &mut masks);
+    let limits = Limits { per_lost, per_norm, per_offset, limit };
+    tile.screen(&rows, 0..1, &limits, &mut masks, &mut [[0; TILE_QUERIES]]);
     masks[0]
 }
 
