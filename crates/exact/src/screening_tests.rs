@@ -58,7 +58,7 @@ fn a_candidate_stays_as_long_as_its_key_may_count() {
                 let mut screen = Screen::new(&setting, &[0, 1, 2, 3, 4], &probes);
                 let mut block = Block::default();
                 block.load(&base, metric, level, &ids, setting.integers).expect("finite rows");
-                let mut norms = Norms::new(&(0..40), true);
+                let norms = Norms::new(&(0..40), true);
                 norms.keep(&block);
                 for (lane, probe) in probes.iter().enumerate() {
                     screen.set_limit(&setting, lane, probe, f64::INFINITY, block.safe, false);
@@ -67,12 +67,7 @@ fn a_candidate_stays_as_long_as_its_key_may_count() {
                 screen.masks(&setting, &block, &block.integers(), 0..40, 0b11111, &mut masks);
                 for (i, (lane, probe)) in (0..40).flat_map(|i| probes.iter().enumerate().map(move |p| (i, p)))
                 {
-                    let key = probe.key(
-                        metric,
-                        level,
-                        block.row(i),
-                        block.norms[i].max(f64::from(u8::from(metric != Metric::Cosine))),
-                    );
+                    let key = probe.key(metric, level, block.row(i), norms.of(level, i as u32, block.row(i)));
                     if key.is_nan() {
                         continue;
                     }
@@ -83,7 +78,7 @@ fn a_candidate_stays_as_long_as_its_key_may_count() {
                     assert!(f64::from(candidate.high) >= key, "{} promises {key}: {place}", candidate.high);
                     let reaches = |worst| {
                         let limit = screen.limit(&setting, lane, probe, worst);
-                        screen.reaches(&candidate, limit, || norms.of(candidate.row))
+                        screen.reaches(&candidate, limit, || norms.kept(candidate.row))
                     };
                     assert!(reaches(key), "{place}");
                     assert!(reaches(f64::INFINITY), "{place}");

@@ -48,20 +48,27 @@ pub(crate) struct Decider<'a> {
 
 impl Decider<'_> {
     /// Brings all candidates that may have a key of at most `worst` and be among the k best to the decided
-    /// rows; no candidate is left.
-    pub(crate) fn settle(&self, list: &mut Shortlist, worst: f64, mut decided: Option<&mut Decided>) {
+    /// rows; no candidate is left. Answers how many were decided.
+    pub(crate) fn settle(
+        &self,
+        list: &mut Shortlist,
+        worst: f64,
+        mut decided: Option<&mut Decided>,
+    ) -> usize {
+        let mut count = 0;
         let mut decoded = Vec::new();
         let k = self.setting.k;
         let mut least = (k / 8).max(4);
         loop {
             let limit = self.screen.limit(self.setting, self.lane, self.probe, worst.min(list.best.worst()));
-            list.pending.retain(|c| self.screen.reaches(c, limit, || self.norms.of(c.row)));
+            list.pending.retain(|c| self.screen.reaches(c, limit, || self.norms.kept(c.row)));
             if list.pending.is_empty() {
-                return;
+                return count;
             }
             let mut batch = first(&mut list.pending, (k - list.best.len().min(k)).max(least));
             // Where promises say little, looking at what is left costs more than deciding it.
             least *= 2;
+            count += batch.len();
             // In the order in which they lie in memory.
             batch.sort_unstable_by_key(|c| c.row);
             self.decide(&batch, &mut decoded, decided.as_deref_mut(), |scored| {
@@ -77,7 +84,7 @@ impl Decider<'_> {
         mut decided: Option<&mut Decided>,
         mut offer: impl FnMut(Scored),
     ) {
-        let Setting { base, metric, level, .. } = *self.setting;
+        let base = self.setting.base;
         let in_place = base.element() == Element::F32;
         let mut count = 0;
         for (at, &Candidate { row, .. }) in batch.iter().enumerate() {
@@ -91,13 +98,12 @@ impl Decider<'_> {
             {
                 kernel::prefetch(next);
             }
-            let norm = self.norms.of(row);
             let key = if in_place {
-                self.probe.key(metric, level, &base.row(row as usize), norm)
+                self.key(row, &base.row(row as usize))
             } else {
                 decoded.resize(self.setting.dim, 0.0);
                 base.row_into(row as usize, decoded);
-                self.probe.key(metric, level, decoded, norm)
+                self.key(row, decoded)
             };
             count += 1;
             if let Some(decided) = decided.as_deref_mut() {
@@ -106,6 +112,11 @@ impl Decider<'_> {
             offer(Scored { key, row });
         }
         self.setting.decided.fetch_add(count, Ordering::Relaxed);
+    }
+
+    fn key(&self, row: u32, values: &[f32]) -> f64 {
+        let Setting { metric, level, .. } = *self.setting;
+        self.probe.key(metric, level, values, self.norms.of(level, row, values))
     }
 }
 

@@ -164,7 +164,7 @@ impl Tile {
             self.set_worst(setting, case, lane, worst);
             let CaseTile { lists, limits, .. } = &mut self.cases[case];
             let screen = &self.screen;
-            lists[lane].pending.retain(|c| screen.reaches(c, limits[lane], || norms.of(c.row)));
+            lists[lane].pending.retain(|c| screen.reaches(c, limits[lane], || norms.kept(c.row)));
         }
     }
 
@@ -236,7 +236,7 @@ impl Tile {
             let lane = mask.trailing_zeros() as usize;
             mask &= mask - 1;
             if alone && self.cases[0].at_once >> lane & 1 == 1 {
-                let key = self.decide(setting, block, i, lane);
+                let key = self.decide(setting, block, norms, i, lane);
                 self.offer(setting, 0, lane, Scored { key, row: block.ids[i] });
                 continue;
             }
@@ -254,7 +254,7 @@ impl Tile {
                 if *at_once >> lane & 1 == 1 {
                     let known = match key {
                         Some(key) => key,
-                        None => self.decide(setting, block, i, lane),
+                        None => self.decide(setting, block, norms, i, lane),
                     };
                     key = Some(known);
                     self.offer(setting, case, lane, Scored { key: known, row: candidate.row });
@@ -266,9 +266,17 @@ impl Tile {
     }
 
     /// The key of row `i` of the block.
-    fn decide(&mut self, setting: &Setting<'_>, block: &Block<'_>, i: usize, lane: usize) -> f64 {
+    fn decide(
+        &mut self,
+        setting: &Setting<'_>,
+        block: &Block<'_>,
+        norms: &Norms,
+        i: usize,
+        lane: usize,
+    ) -> f64 {
         self.decided += 1;
-        self.probes[lane].key(setting.metric, setting.level, block.row(i), block.norms[i])
+        let norm = norms.of(setting.level, block.ids[i], block.row(i));
+        self.probes[lane].key(setting.metric, setting.level, block.row(i), norm)
     }
 
     fn offer(&mut self, setting: &Setting<'_>, case: usize, lane: usize, scored: Scored) {
@@ -292,21 +300,23 @@ impl Tile {
         self.cases[case].lists[lane].look_later(rank);
     }
 
-    /// Decides all candidates of a query in a case, and every further one at once.
+    /// Decides all candidates of a query in a case. Where that takes most of them, since few can be told from
+    /// the k best, every further one is decided at once.
     fn settle_one(&mut self, setting: &Setting<'_>, norms: &Norms, case: usize, lane: usize) {
         let mut list = self.take(case, lane);
         let worst = self.worst(case, lane);
-        self.settle(setting, norms, lane, &mut [&mut list], &[worst], &mut Decided::default());
+        let pending = list.pending.len();
+        let count = self.settle(setting, norms, lane, &mut [&mut list], &[worst], &mut Decided::default());
         let decided = list.best.worst();
         self.cases[case].lists[lane] = list;
-        self.cases[case].at_once |= 1 << lane;
+        self.cases[case].at_once |= u32::from(count * 2 > pending) << lane;
         if decided < worst {
             self.set_worst(setting, case, lane, decided);
         }
     }
 
     /// Decides the candidates of a query in some cases; `worst` is what no key may exceed in each. `decided`
-    /// lends its memory.
+    /// lends its memory. Answers how many were decided.
     pub(crate) fn settle(
         &self,
         setting: &Setting<'_>,
@@ -315,15 +325,14 @@ impl Tile {
         lists: &mut [&mut Shortlist],
         worst: &[f64],
         decided: &mut Decided,
-    ) {
+    ) -> usize {
         decided.clear();
         let probe = &self.probes[lane];
         let decider = Decider { setting, norms, probe, screen: &self.screen, lane };
         // A row of one case is asked for once; with more, it may come again.
         let mut decided = (lists.len() > 1).then_some(decided);
-        for (list, &worst) in lists.iter_mut().zip(worst) {
-            decider.settle(list, worst, decided.as_deref_mut());
-        }
+        let each = lists.iter_mut().zip(worst);
+        each.map(|(list, &worst)| decider.settle(list, worst, decided.as_deref_mut())).sum()
     }
 
     fn count_bits(&mut self, setting: &Setting<'_>, block: &Block<'_>, range: Range<usize>) {

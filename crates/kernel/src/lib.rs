@@ -46,5 +46,5 @@ pub use exact64::{dot64, hamming, l2_squared64, norm_squared64};
 pub use level::Level;
 pub use prefetch::prefetch;
 pub use product::{IntRows, IntTile, Limits, PANEL_ROWS, Products, RowFigures, Width, largest_in_query};
-pub use quantise::{Centred, Quantised, centre, quantise8, quantise16};
+pub use quantise::{Centred, Quantised, centre, norm_squared32, quantise8, quantise16};
 pub use screen::{Cut, SCORE_ROWS, SCREEN_ROWS, Scores, TILE_QUERIES, Tile, scores, screen};

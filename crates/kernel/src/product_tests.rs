@@ -207,3 +207,19 @@ fn quantised_vectors_are_what_the_plain_loop_gives() {
         }
     }
 }
+
+#[test]
+fn squares_are_summed_within_their_bound() {
+    let mut numbers = Numbers(10);
+    for dim in dims().chain([193, 255, 256, 257]) {
+        for kind in 0..3 {
+            let x = numbers.vector(dim, kind);
+            let plain: f64 = x.iter().map(|&v| f64::from(v) * f64::from(v)).sum();
+            for level in Level::available() {
+                let off = (f64::from(crate::norm_squared32(level, &x)) - plain).abs();
+                let most = plain * (dim as f64 / 64.0 + 12.0) / f64::from(1 << 24);
+                assert!(off <= most, "{level:?} dim {dim} kind {kind}: off by {off}, at most {most}");
+            }
+        }
+    }
+}
