@@ -59,7 +59,7 @@ pub(crate) struct Scan<'a> {
 /// What a scan found.
 pub(crate) struct Found {
     /// By case and place of the query among those asked: the best rows, ascending.
-    pub(crate) lists: Vec<Vec<Vec<Scored>>>,
+    pub(crate) lists: Lists,
     /// By case: rows that qualify.
     pub(crate) matching: Vec<u64>,
 }
@@ -93,6 +93,10 @@ struct Pass<'a> {
     matching: Vec<u64>,
 }
 
+/// By case and place of a query: its best rows, ascending.
+type Lists = Vec<Vec<Vec<Scored>>>;
+/// What a query still has open in a case: its shortlist and the threshold that was taken.
+type Open = (Shortlist, f64);
 /// By case and place of a query: whether its list is proven.
 pub(crate) type Complete = Vec<Vec<bool>>;
 
@@ -265,10 +269,10 @@ impl Scan<'_> {
         pass: &mut Pass<'_>,
         places: &[usize],
         job: &Job<'_>,
-    ) -> Result<(Vec<Vec<Vec<Scored>>>, Complete), ExactError> {
+    ) -> Result<(Lists, Complete), ExactError> {
         let (cases, parts) = (self.cases.len(), pass.parts);
-        // (tile, lane), and by case the shortlist and the threshold that was taken.
-        let mut open: Vec<((usize, usize), Vec<(Shortlist, f64)>)> = Vec::with_capacity(places.len());
+        // Tile and lane, and what is open by case.
+        let mut open: Vec<((usize, usize), Vec<Open>)> = Vec::with_capacity(places.len());
         for (group, tiles) in pass.tiles.chunks_mut(parts).enumerate() {
             for lane in 0..tiles[0].queries() {
                 let lists = (0..cases).map(|case| {
@@ -304,7 +308,7 @@ impl Scan<'_> {
 }
 
 /// The shortlist of all parts and what was found earlier, and the least threshold.
-fn merged(tiles: &mut [Tile], case: usize, lane: usize, earlier: &[Scored]) -> (Shortlist, f64) {
+fn merged(tiles: &mut [Tile], case: usize, lane: usize, earlier: &[Scored]) -> Open {
     let worst = tiles.iter().map(|tile| tile.worst(case, lane)).fold(f64::INFINITY, f64::min);
     let mut list = tiles[0].take(case, lane);
     if tiles.len() > 1 {
