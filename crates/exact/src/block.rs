@@ -7,6 +7,7 @@ use crate::frame::Frame;
 use kernel::{IntRows, Level, PANEL_ROWS, RowFigures, Width};
 use rayon::prelude::*;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 use types::{Element, Metric, Vectors};
 
 /// Alignment of the integers: a line of the cache, and of a tile.
@@ -27,7 +28,8 @@ pub(crate) struct Block<'a> {
     dim: usize,
     /// The rows as bits; empty for numbers.
     pub(crate) bits: Vec<&'a [u8]>,
-    /// Euclidean norms, where the metric needs them, else 0.
+    /// Euclidean norms, where the metric needs them, else 0. Where there are integers some are sums in f32,
+    /// but 0 only where the row is; [`Norms`] gives those that decide.
     pub(crate) norms: Vec<f64>,
     /// The same as f32; empty where nothing is screened in f32.
     pub(crate) norms_f32: Vec<f32>,
@@ -135,7 +137,6 @@ impl<'a> Block<'a> {
         }
         let start = integers.as_ptr().align_offset(LINE).min(LINE);
         figures.resize(rows, RowFigures::default());
-        let with_norm = frame.metric() == Metric::Cosine;
         let lines = integers[start..start + rows * stride].par_chunks_mut(stride * PANEL_ROWS);
         let each = lines.zip(figures.par_chunks_mut(PANEL_ROWS)).zip(norms.par_chunks_mut(PANEL_ROWS));
         each.enumerate().for_each_init(
@@ -144,11 +145,10 @@ impl<'a> Block<'a> {
                 let lines = lines.chunks_mut(stride).zip(figures).zip(norms).enumerate();
                 for (i, ((out, figures), row_norm)) in lines {
                     let row = self.row(panel * PANEL_ROWS + i);
-                    if with_norm {
-                        *row_norm = norm(level, row);
-                    }
+                    let length = frame.length(level, row);
+                    *row_norm = length.norm;
                     let (out, rest) = out.split_at_mut(dim * width.bytes());
-                    *figures = frame.row(level, width, row, *row_norm, work, out);
+                    *figures = frame.row(level, width, row, length, work, out);
                     rest.fill(0);
                     // What f32 cannot hold may still be finite.
                     if figures.lost == f32::INFINITY && !row.iter().all(|x| x.is_finite()) {
@@ -159,6 +159,54 @@ impl<'a> Block<'a> {
         );
         self.norms = norms;
         self.integers = IntBlock { integers, start, figures };
+    }
+}
+
+/// Norms of the rows of a range as sums in float64: computed when first asked for, by any thread.
+#[derive(Default)]
+pub(crate) struct Norms {
+    first: usize,
+    /// Their bits; 0 for what nobody asked for yet.
+    of: Vec<AtomicU64>,
+}
+
+impl Norms {
+    /// Of `rows`, if keys or bounds need them: else every norm is 0.
+    pub(crate) fn new(rows: &Range<usize>, needed: bool) -> Norms {
+        let count = if needed { rows.len() } else { 0 };
+        Norms { first: rows.start, of: (0..count).map(|_| AtomicU64::new(0)).collect() }
+    }
+
+    /// Keeps those of a block that is screened in f32.
+    pub(crate) fn keep(&self, block: &Block<'_>) {
+        if !block.norms_f32.is_empty() {
+            for (&id, &norm) in block.ids.iter().zip(&block.norms) {
+                if let Some(of) = self.of.get(id as usize - self.first) {
+                    of.store(norm.to_bits(), Ordering::Relaxed);
+                }
+            }
+        }
+    }
+
+    /// That of row `row`, whose components are `values`.
+    pub(crate) fn of(&self, level: Level, row: u32, values: &[f32]) -> f64 {
+        let Some(of) = (row as usize).checked_sub(self.first).and_then(|at| self.of.get(at)) else {
+            return 0.0;
+        };
+        let known = of.load(Ordering::Relaxed);
+        if known != 0 {
+            return f64::from_bits(known);
+        }
+        let norm = norm(level, values);
+        // Whoever comes at the same time stores the same.
+        of.store(norm.to_bits(), Ordering::Relaxed);
+        norm
+    }
+
+    /// That of a row of a block that was kept.
+    pub(crate) fn kept(&self, row: u32) -> f64 {
+        let of = (row as usize).checked_sub(self.first).and_then(|at| self.of.get(at));
+        of.map_or(0.0, |of| f64::from_bits(of.load(Ordering::Relaxed)))
     }
 }
 

@@ -43,6 +43,19 @@ pub(crate) fn cut_at(metric: Metric, worst: f64, dim: usize, norm: f64, rows_saf
     }
 }
 
+/// What the key of a pair with this f32 score is hardly above: the bound of [`cut_at`] on the other side,
+/// without its care for underflow. Not proven, and nothing rests on it unverified; NaN where nothing is known.
+pub(crate) fn highest_key(metric: Metric, score: f32, dim: usize, norm: f64, row_norm: f64) -> f64 {
+    let gamma = (dim as f64 + 16.0) * U * (1.0 + 1.0 / 256.0);
+    let score = f64::from(score);
+    match metric {
+        Metric::L2 => -score * (1.0 + 2.0 * gamma),
+        Metric::InnerProduct => gamma * norm * row_norm - score,
+        Metric::Cosine => 1.0 - score / (norm * row_norm) + gamma,
+        Metric::Hamming => f64::NAN,
+    }
+}
+
 /// Whether the bound holds for dot products with a vector of this norm.
 pub(crate) fn norm_is_safe(norm: f64) -> bool {
     (SMALL..=LARGE).contains(&norm)

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::test_numbers::Numbers;
-use kernel::{Level, SCORE_ROWS, SCREEN_ROWS, Tile, dot64, l2_squared64, scores, screen};
+use kernel::{Level, SCORE_ROWS, SCREEN_ROWS, TILE_QUERIES, Tile, dot64, l2_squared64, scores, screen};
 
 impl Numbers {
     /// A vector of one of the kinds that break careless code.
@@ -67,8 +67,9 @@ fn check(level: Level, metric: Metric, row: &[f32], norm: f32, query: &[f32], cu
     let mut tile = Tile::new(query.len(), &[query, query, query]);
     tile.set_cut(1, cut);
     tile.set_cut(2, far);
+    let mut found = [[0.0; TILE_QUERIES]; SCREEN_ROWS];
     for rows in 1..=SCREEN_ROWS {
-        let masks = screen(level, squared, &vec![row; rows], &vec![norm; rows], &tile);
+        let masks = screen(level, squared, &vec![row; rows], &vec![norm; rows], &tile, &mut found);
         for mask in &masks[..rows] {
             assert_eq!(mask & 0b11, 0b11, "{level:?} {metric} dim {}", row.len());
             assert_eq!(mask >> 3, 0, "lanes without a query rule all out");
@@ -82,6 +83,6 @@ fn check(level: Level, metric: Metric, row: &[f32], norm: f32, query: &[f32], cu
             "{level:?} {metric}: {score} < {limit}"
         );
     }
-    let mask = screen(level, squared, &[row], &[norm], &tile)[0];
+    let mask = screen(level, squared, &[row], &[norm], &tile, &mut found)[0];
     u32::from(mask & 0b100 == 0)
 }

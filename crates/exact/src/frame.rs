@@ -19,7 +19,8 @@
 //! the score that the k-th best key asks for is out. Everything that is rounded on the way is added to
 //! the bound: u = 2^-24 is half the distance between 1 and the next f32, v = 2^-53 that of f64.
 
-use kernel::{Level, RowFigures, Width, centre, largest_in_query, quantise8, quantise16};
+use crate::distance::norm;
+use kernel::{Level, RowFigures, Width, centre, largest_in_query, norm_squared32, quantise8, quantise16};
 use types::{Element, Metric, Vectors};
 
 /// Half the distance between 1 and the next f32, a little enlarged for second-order terms.
@@ -38,6 +39,33 @@ pub(crate) const MOST_DIM: usize = 1 << 15;
 const NORM16: f64 = 46_000.0;
 /// Rows from which the centre is taken.
 pub(crate) const SAMPLE: usize = 1024;
+
+/// The length of a row.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Length {
+    pub(crate) norm: f64,
+    /// How far it may be off, as a share of itself. 0 for a sum in f64.
+    pub(crate) error: f64,
+}
+
+impl Length {
+    /// A sum in f64.
+    pub(crate) fn exact(level: Level, x: &[f32]) -> Length {
+        Length { norm: norm(level, x), error: 0.0 }
+    }
+
+    /// A sum in f32 where that is known to be near, else as [`Length::exact`].
+    pub(crate) fn near(level: Level, x: &[f32]) -> Length {
+        let squares = norm_squared32(level, x);
+        // NaN is in no range. Squares that underflow are too small to matter here.
+        if !(1e-25..1e25).contains(&squares) {
+            return Length::exact(level, x);
+        }
+        // The root halves what the sum is off.
+        let error = 0.51 * (x.len() as f64 / 64.0 + 12.0) * U;
+        Length { norm: f64::from(squares).sqrt(), error }
+    }
+}
 
 /// How vectors are centred and scaled.
 #[derive(Debug)]
@@ -83,9 +111,14 @@ impl Frame {
         if helps { Frame { centre: mean, centre_norm: norm, ..none } } else { none }
     }
 
-    /// The metric.
-    pub(crate) fn metric(&self) -> Metric {
-        self.metric
+    /// The length with which a row is scaled: 0 where the metric asks for none.
+    pub(crate) fn length(&self, level: Level, x: &[f32]) -> Length {
+        match (self.metric, self.whole_rows) {
+            (Metric::Cosine, false) => Length::near(level, x),
+            // What is lost of whole numbers is nothing, and stays so.
+            (Metric::Cosine, true) => Length::exact(level, x),
+            _ => Length::default(),
+        }
     }
 
     /// The factor s for a row or query of this norm.
@@ -98,14 +131,14 @@ impl Frame {
         (self.dim as f64 / 16.0 + 7.0) * U
     }
 
-    /// Writes a row as integers and says what that loses. `norm` is the row's length (under cosine),
-    /// `work` has room for its components.
+    /// Writes a row as integers and says what that loses. `length` is that of [`Frame::length`], `work` has
+    /// room for the row's components.
     pub(crate) fn row(
         &self,
         level: Level,
         width: Width,
         x: &[f32],
-        norm: f64,
+        Length { norm, error: scale_error }: Length,
         work: &mut [f32],
         out: &mut [u8],
     ) -> RowFigures {
@@ -122,12 +155,13 @@ impl Frame {
         }
         let error = self.sum_error();
         let length = (f64::from(centred.squares) * (1.0 + 2.0 * error)).sqrt();
-        // A component of z = s x - m is rounded after the product and after the difference; the
-        // factor s itself is rounded too. The differences of whole numbers are exact.
+        // A component of z = s x - m is rounded after the product and after the difference; the factor s
+        // itself is rounded too, and as far off as the length is (|s x| = 1). The differences of whole
+        // numbers are exact.
         let rounded = match (self.whole_rows, self.metric, self.centre.is_empty()) {
             (true, ..) => 0.0,
-            (_, Metric::Cosine, true) => 2.1 * U,
-            (_, Metric::Cosine, false) => 2.1 * U + U * length,
+            (_, Metric::Cosine, true) => 2.1 * U + 1.01 * scale_error,
+            (_, Metric::Cosine, false) => 2.1 * U + 1.01 * scale_error + U * length,
             (_, _, true) => 0.0,
             (_, _, false) => U * length,
         };
@@ -155,6 +189,18 @@ impl Frame {
             // The rounding of step * unit is one more error of the product.
             norm: above(norm_of_integers * unit * (1.0 + 2.0 * U)),
             offset: above(offset + COMPARISON * offset.abs()),
+        }
+    }
+
+    /// By how much the offset of a row may be above what it stands for: it is so at most, the score
+    /// estimated from it may be too good by this.
+    pub(crate) fn offset_slack(&self, row: &RowFigures) -> f64 {
+        let [offset, norm, lost] = [row.offset.abs(), row.norm, row.lost].map(f64::from);
+        let sums = self.sum_error() + 4.0 * U;
+        match self.metric {
+            Metric::L2 => offset * (8.0 * sums + 2.0 * COMPARISON),
+            // A length is off by less than a sum is.
+            _ => 2.0 * (COMPARISON * offset + self.centre_norm * sums * (norm + lost + 1.0)),
         }
     }
 
@@ -273,6 +319,18 @@ impl IntQuery {
             _ => 1.0 - worst - self.with_centre - self.tiny * (2.0 + self.size * self.size),
         } / self.step;
         below(least - COMPARISON * least.abs())
+    }
+
+    /// The key of a row with this score, in units of the query's step, but for rounding: the opposite of
+    /// [`IntQuery::limit`]. NaN where the integers say nothing.
+    pub(crate) fn key_of(&self, score: f64) -> f64 {
+        let score = score * self.step;
+        match self.metric {
+            _ if !self.safe => f64::NAN,
+            Metric::L2 => self.squares - 2.0 * score,
+            Metric::InnerProduct => -(score + self.with_centre),
+            _ => 1.0 - score - self.with_centre,
+        }
     }
 }
 

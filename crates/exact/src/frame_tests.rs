@@ -36,10 +36,11 @@ fn key(metric: Metric, q: &[f32], x: &[f32]) -> f64 {
 /// The mask of one row for queries whose limits are those of `worst`.
 fn screened(frame: &Frame, level: Level, width: Width, x: &[f32], q: &[f32], worst: &[f64]) -> u32 {
     let dim = x.len();
+    let length = frame.length(level, x);
     let mut integers = vec![0; width.stride(dim) * (PANEL_ROWS + 1)];
     let mut work = vec![0.0; dim];
     let row = &mut integers[..dim * width.bytes()];
-    let figures = frame.row(level, width, x, norm(level, x), &mut work, row);
+    let figures = frame.row(level, width, x, length, &mut work, row);
     let query = frame.query(level, width, q, norm(level, q));
     let tile = IntTile::new(level, width, dim, &vec![query.integers.as_slice(); worst.len()]);
     let [per_lost, per_norm, per_offset] = query.coefficients().map(|c| [c; TILE_QUERIES]);
@@ -47,7 +48,8 @@ fn screened(frame: &Frame, level: Level, width: Width, x: &[f32], q: &[f32], wor
     limit.iter_mut().zip(worst).for_each(|(limit, &worst)| *limit = query.limit(worst));
     let mut masks = [0];
     let rows = IntRows { integers: &integers, figures: &[figures] };
-    tile.screen(&rows, 0..1, &Limits { per_lost, per_norm, per_offset, limit }, &mut masks);
+    let limits = Limits { per_lost, per_norm, per_offset, limit };
+    tile.screen(&rows, 0..1, &limits, &mut masks, &mut [[0; TILE_QUERIES]]);
     masks[0]
 }
 
@@ -139,7 +141,8 @@ fn bytes_lose_nothing() {
         for row in 0..8 {
             let x = rows.row(row);
             assert!(x.iter().all(|&v| v >= low as f32));
-            let figures = frame.row(Level::detect(), Width::Eight, &x, 1.0, &mut work, &mut out);
+            let figures =
+                frame.row(Level::detect(), Width::Eight, &x, Length::default(), &mut work, &mut out);
             assert_eq!((figures.step, figures.lost), (1.0, 0.0));
             let centre = if element == Element::U8 { 128.0 } else { 0.0 };
             assert!(x.iter().zip(&out).all(|(&v, &q)| v - centre == f32::from(q.cast_signed())));

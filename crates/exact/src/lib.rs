@@ -4,8 +4,8 @@
 //! under filters, its cache on disk, the check of a truth that a file brings, and the score of an
 //! answer. What is not: file formats (crate `dataset`) and engines.
 //!
-//! Exactness: a search screens in f32 with an error bound that holds for every input, and decides
-//! in float64 (see [`neighbours`]). Its order is that of the float64 distances, equal ones by the
+//! Exactness: a search screens by integers or in f32 with an error bound that holds for every input, and
+//! decides in float64 what the bounds leave open (see [`neighbours`]). Its order is that of the float64 distances, equal ones by the
 //! lower row. One distance function serves search, recall and checks, so they never disagree.
 
 mod audit;
@@ -18,6 +18,7 @@ mod error;
 mod far;
 mod filtered;
 mod frame;
+mod guess;
 mod method;
 mod partial;
 mod partial_file;
@@ -26,9 +27,12 @@ mod readahead;
 mod scale;
 mod scan;
 mod score;
+mod screening;
 mod search;
 mod searcher;
+mod settle;
 mod sharing;
+mod shortlist;
 mod source;
 mod summary;
 #[cfg(test)]

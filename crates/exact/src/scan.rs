@@ -5,35 +5,30 @@
 //! that a row is screened against the limits of the cases that it belongs to, not those of stricter
 //! ones, whose limits are wider.
 //!
-//! A first pass over one row in 32 guesses the k-th best key of each query: the m-th best
-//! of the sample, where m is four standard deviations above the share of the k best that the sample
-//! holds in the mean. The second pass takes no key above the guess. A query that ends with fewer rows
-//! than it could have had was guessed too low: it is searched again without a guess.
+//! A pass first looks at a sample of the rows, which gives a threshold (`guess`), then at the rest. Rows that
+//! are not ruled out wait as candidates (`shortlist`) until the pass ends; then as few as prove the answer
+//! are decided in float64 (`settle`).
 
 use crate::ExactError;
-use crate::block::Block;
-use crate::distance::Probe;
+use crate::block::{Block, Norms};
 use crate::frame::Frame;
+use crate::guess::SAMPLE;
 use crate::method::Method;
-use crate::source::{Source, count};
+use crate::settle::Decided;
+use crate::shortlist::{Candidate, Shortlist};
+use crate::source::{Source, Which, count};
 use crate::tile::{Setting, Tile};
 use crate::topk::Scored;
-use crate::trial::TRIAL_FROM_QUERIES;
 use kernel::{Level, SCREEN_ROWS, TILE_QUERIES};
 use rayon::prelude::*;
 use std::ops::Range;
+use std::sync::atomic::AtomicU64;
 use types::{Metric, RowSet, Vectors};
 
 /// Bytes of decoded rows in a block: several blocks fit any shared cache.
 const BLOCK_BYTES: usize = 4 << 20;
-/// Rows in a block at most: short rows that are decided soon after they were read are still near.
+/// Rows in a block at most.
 const MOST_BLOCK_ROWS: usize = 4096;
-/// One row in so many is in the sample.
-const SAMPLE: u64 = 32;
-/// A guess lies so many standard deviations above the mean: one query in some 30,000 is guessed too low.
-const DEVIATIONS: f64 = 4.0;
-/// Rows, in multiples of k, from which a guess pays.
-const GUESS_FROM: usize = 64;
 /// Most cases of one scan: a bit each.
 pub(crate) const MOST_CASES: usize = 64;
 
@@ -52,7 +47,11 @@ pub(crate) struct Scan<'a> {
     pub(crate) frame: &'a Frame,
     /// Bytes that the rows of a block may take at most.
     pub(crate) block_bytes: usize,
+    /// Bytes that candidates may take, about: beyond, more pairs are decided than need be.
+    pub(crate) pending_bytes: usize,
     pub(crate) method: Method,
+    /// Counts pairs that float64 decides.
+    pub(crate) decided: &'a AtomicU64,
     /// Told the pairs done; answers whether to stop.
     pub(crate) watch: &'a (dyn Fn(u64) -> bool + Sync),
 }
@@ -60,13 +59,46 @@ pub(crate) struct Scan<'a> {
 /// What a scan found.
 pub(crate) struct Found {
     /// By case and place of the query among those asked: the best rows, ascending.
-    pub(crate) lists: Vec<Vec<Vec<Scored>>>,
+    pub(crate) lists: Lists,
     /// By case: rows that qualify.
     pub(crate) matching: Vec<u64>,
 }
 
 /// Bounds on the k-th best key, by case and query.
 pub(crate) type Bounds = Vec<Vec<f64>>;
+
+/// What a pass is to do.
+pub(crate) struct Job<'a> {
+    /// Rows wanted.
+    pub(crate) k: usize,
+    /// No key above it is taken.
+    pub(crate) bounds: &'a Bounds,
+    /// What was found before, by case and query.
+    pub(crate) earlier: &'a [Vec<&'a [Scored]>],
+    /// Whether a threshold may rest on what candidates promise; whether one was too low is answered.
+    pub(crate) trusting: bool,
+    /// The rows.
+    pub(crate) which: Which,
+    /// Where all rows are looked at: after a sample, which gives thresholds from so many rows by case.
+    pub(crate) ranks: Option<&'a [usize]>,
+}
+
+/// What a pass goes over rows with.
+struct Pass<'a> {
+    setting: Setting<'a>,
+    /// By group of queries, then by part.
+    tiles: Vec<Tile>,
+    parts: usize,
+    norms: Norms,
+    matching: Vec<u64>,
+}
+
+/// By case and place of a query: its best rows, ascending.
+type Lists = Vec<Vec<Vec<Scored>>>;
+/// What a query still has open in a case: its shortlist and the threshold that was taken.
+type Open = (Shortlist, f64);
+/// By case and place of a query: whether its list is proven.
+pub(crate) type Complete = Vec<Vec<bool>>;
 
 impl Scan<'_> {
     /// The best rows of `rows` and of `earlier` (by case and query, as [`Found::lists`]).
@@ -76,143 +108,99 @@ impl Scan<'_> {
             _ => f64::INFINITY,
         };
         let known: Bounds = earlier.iter().map(|lists| lists.iter().map(known).collect()).collect();
-        let guesses = self.guess(&rows, &known)?;
+        let ranks = self.ranks(&rows, &known);
         let all: Vec<usize> = (0..self.asked.len()).collect();
-        let bounds = guesses.as_ref().unwrap_or(&known);
-        let mut found = self.pass(&all, self.k, bounds, earlier, Source::all(self, rows.clone()))?;
-        if guesses.is_some() {
-            self.again(rows, &known, bounds, earlier, &mut found)?;
-        }
+        let (k, ranks) = (self.k, ranks.as_deref());
+        let job = Job { k, bounds: &known, earlier, trusting: true, which: Which::All, ranks };
+        let (mut found, complete) = self.pass(&all, &rows, &job)?;
+        self.again(&rows, &known, earlier, &complete, &mut found)?;
         Ok(found)
     }
 
-    /// Searches again where a guess was too low.
-    fn again(
-        &self,
-        rows: Range<usize>,
-        known: &Bounds,
-        guesses: &Bounds,
-        earlier: &[Vec<&[Scored]>],
-        found: &mut Found,
-    ) -> Result<(), ExactError> {
-        let short = |case: usize, query: usize| {
-            let could = (found.matching[case] as usize + earlier[case][query].len()).min(self.k);
-            guesses[case][query] < known[case][query] && found.lists[case][query].len() < could
-        };
-        let wrong: Vec<Vec<bool>> = (0..self.cases.len())
-            .map(|case| {
-                (0..self.asked.len()).map(|query| short(case, query) && self.defined(query)).collect()
-            })
-            .collect();
-        let queries: Vec<usize> = (0..self.asked.len()).filter(|&q| wrong.iter().any(|w| w[q])).collect();
-        if queries.is_empty() {
-            return Ok(());
-        }
-        // Minus infinity: what was guessed rightly is not searched again.
-        let bound = |case: usize, query: usize| {
-            if wrong[case][query] { known[case][query] } else { f64::NEG_INFINITY }
-        };
-        let bounds: Bounds =
-            (0..self.cases.len()).map(|c| (0..self.asked.len()).map(|q| bound(c, q)).collect()).collect();
-        // Few queries do not pay for rewriting all rows as integers.
-        let few = queries.len() < TRIAL_FROM_QUERIES;
-        let scan = Scan { method: if few { Method::F32 } else { self.method }, ..*self };
-        let mut better = scan.pass(&queries, self.k, &bounds, earlier, Source::all(self, rows))?;
-        for (case, wrong) in wrong.iter().enumerate() {
-            for (place, &query) in queries.iter().enumerate() {
-                if wrong[query] {
-                    found.lists[case][query] = std::mem::take(&mut better.lists[case][place]);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn defined(&self, query: usize) -> bool {
-        self.metric != Metric::Cosine || Probe::new(self.queries, self.asked[query]).is_defined(self.metric)
-    }
-
-    /// Guesses of the k-th best key; none where no case is large enough.
-    fn guess(&self, rows: &Range<usize>, known: &Bounds) -> Result<Option<Bounds>, ExactError> {
-        if self.metric == Metric::Hamming {
-            return Ok(None);
-        }
-        let counts: Vec<usize> = self.cases.iter().map(|case| count(*case, rows)).collect();
-        let worth = |case: usize| counts[case] >= GUESS_FROM * self.k && known[case].contains(&f64::INFINITY);
-        let worth: Vec<bool> = (0..self.cases.len()).map(worth).collect();
-        if !worth.contains(&true) {
-            return Ok(None);
-        }
-        let share = self.k as f64 / SAMPLE as f64;
-        let depth = (share + DEVIATIONS * share.sqrt() + 3.0).ceil() as usize;
-        let all: Vec<usize> = (0..self.asked.len()).collect();
-        let bound = |case: usize| if worth[case] { f64::INFINITY } else { f64::NEG_INFINITY };
-        let bounds: Bounds = (0..worth.len()).map(|case| vec![bound(case); all.len()]).collect();
-        let nothing = vec![vec![[].as_slice(); all.len()]; worth.len()];
-        let source = Source::sample(self, rows.clone(), SAMPLE);
-        let found = self.pass(&all, depth, &bounds, &nothing, source)?;
-        let guess = |case: usize, query: usize| match found.lists[case][query].get(depth - 1) {
-            Some(last) if worth[case] => last.key.min(known[case][query]),
-            _ => known[case][query],
-        };
-        let guesses = (0..worth.len()).map(|c| all.iter().map(|&q| guess(c, q)).collect()).collect();
-        Ok(Some(guesses))
-    }
-
-    pub(crate) fn setting(&self, k: usize) -> Setting<'_> {
+    pub(crate) fn setting(&self, k: usize, trusting: bool, lists: usize) -> Setting<'_> {
+        let most_pending = self.pending_bytes / size_of::<Candidate>() / lists.max(1);
         Setting {
+            base: self.base,
             queries: self.queries,
             metric: self.metric,
             level: self.level,
             integers: self.method.width().map(|width| (width, self.frame)),
             k,
             dim: self.base.dim(),
+            trusting,
+            most_pending: most_pending.min(k.saturating_mul(4).saturating_add(256)).max(k.saturating_add(64)),
+            decided: self.decided,
         }
     }
 
-    /// One pass over the rows of `source` for the queries at `places`; no key above its bound is
-    /// taken. Nothing is reported to `watch` by a pass over a sample.
+    /// One pass over rows of `rows` for the queries at `places`.
     pub(crate) fn pass(
         &self,
         places: &[usize],
-        k: usize,
-        bounds: &Bounds,
-        earlier: &[Vec<&[Scored]>],
-        mut source: Source<'_>,
-    ) -> Result<Found, ExactError> {
-        let setting = self.setting(k);
-        let parts = self.parts(places.len(), source.most(), k);
-        let mut tiles = self.tiles(&setting, places, parts, bounds, earlier);
-        let mut matching = vec![0; self.cases.len()];
+        rows: &Range<usize>,
+        job: &Job<'_>,
+    ) -> Result<(Found, Complete), ExactError> {
+        let most = self.cases.iter().map(|case| count(*case, rows)).max().unwrap_or(0);
+        let parts = self.parts(places.len(), job.which.of(most), job.k);
+        let setting = self.setting(job.k, job.trusting, places.len() * self.cases.len() * parts);
+        let tiles = self.tiles(&setting, places, parts, job.bounds, job.earlier);
+        let floats_need = setting.integers.is_none() && self.metric == Metric::InnerProduct;
+        let norms = Norms::new(rows, self.metric == Metric::Cosine || floats_need);
+        let mut pass = Pass { setting, tiles, parts, norms, matching: vec![0; self.cases.len()] };
+        if let (Some(ranks), Which::All) = (job.ranks, job.which) {
+            for tile in &mut pass.tiles {
+                ranks.iter().enumerate().for_each(|(case, &rank)| tile.set_rank(case, rank));
+            }
+            self.sweep(&mut pass, places.len(), rows, Which::Sample(SAMPLE))?;
+            let Pass { setting, tiles, norms, .. } = &mut pass;
+            tiles.par_chunks_mut(parts).for_each(|tiles| self.guess(setting, norms, tiles, ranks));
+            self.sweep(&mut pass, places.len(), rows, Which::Rest(SAMPLE))?;
+        } else {
+            self.sweep(&mut pass, places.len(), rows, job.which)?;
+        }
+        let (lists, complete) = self.settle(&mut pass, places, job)?;
+        Ok((Found { lists, matching: pass.matching }, complete))
+    }
+
+    /// Shows rows to all tiles, block by block.
+    fn sweep(
+        &self,
+        pass: &mut Pass<'_>,
+        queries: usize,
+        rows: &Range<usize>,
+        which: Which,
+    ) -> Result<(), ExactError> {
+        let Pass { setting, tiles, parts, norms, matching } = pass;
+        let parts = *parts;
+        let mut source = Source::new(self.cases, rows.clone(), which);
         let row_bytes = (self.base.dim() * 4).max(1);
         let step = (BLOCK_BYTES.min(self.block_bytes) / row_bytes)
             .clamp(SCREEN_ROWS * parts, MOST_BLOCK_ROWS.max(SCREEN_ROWS * parts));
         // While a block is scanned the next one is made ready, so that no thread waits for the others.
         let (mut block, mut next) = (Block::default(), Block::default());
         let mut chunk = source.take(step);
-        self.load(&mut block, &chunk, &setting)?;
+        self.load(&mut block, &chunk, setting)?;
         while !chunk.is_empty() {
             let ahead = source.take(step);
-            self.count_members(&block, &mut matching);
+            self.count_members(&block, matching);
+            norms.keep(&block);
             let scan = || {
                 tiles.par_iter_mut().for_each(|tile| {
                     if !(self.watch)(0) {
-                        tile.scan(&setting, &block, parts);
+                        tile.scan(setting, &block, norms, parts);
                     }
                 });
             };
-            let (_, loaded) = rayon::join(scan, || self.load(&mut next, &ahead, &setting));
-            let pairs = if source.is_sample() { 0 } else { chunk.len() as u64 * places.len() as u64 };
+            let (_, loaded) = rayon::join(scan, || self.load(&mut next, &ahead, setting));
             // Asked last: a flag set while the block was scanned leaves some tiles behind.
-            if (self.watch)(pairs) {
+            if (self.watch)(chunk.len() as u64 * queries as u64) {
                 return Err(ExactError::Stopped);
             }
             loaded?;
             chunk = ahead;
             std::mem::swap(&mut block, &mut next);
         }
-        let lists = self.collect(&mut tiles, parts, k, places, earlier);
-        Ok(Found { lists, matching })
+        Ok(())
     }
 
     /// Brings rows into a block.
@@ -275,35 +263,70 @@ impl Scan<'_> {
         tiles
     }
 
-    fn collect(
+    /// Decides what is left: the best rows by case and query, and whether they are proven to be.
+    fn settle(
         &self,
-        tiles: &mut [Tile],
-        parts: usize,
-        k: usize,
+        pass: &mut Pass<'_>,
         places: &[usize],
-        earlier: &[Vec<&[Scored]>],
-    ) -> Vec<Vec<Vec<Scored>>> {
-        let mut part = Vec::new();
-        let mut lists: Vec<Vec<Vec<Scored>>> = vec![Vec::with_capacity(places.len()); self.cases.len()];
-        for (case, lists) in lists.iter_mut().enumerate() {
-            for of_tile in tiles.chunks_mut(parts) {
-                for lane in 0..of_tile[0].queries() {
-                    let mut list = Vec::new();
-                    for tile in of_tile.iter_mut() {
-                        tile.take(case, lane, &mut part);
-                        list.extend_from_slice(&part);
-                    }
-                    if parts > 1 {
-                        list.extend_from_slice(earlier[case][places[lists.len()]]);
-                        list.sort_unstable();
-                        list.truncate(k);
-                    }
-                    lists.push(list);
-                }
+        job: &Job<'_>,
+    ) -> Result<(Lists, Complete), ExactError> {
+        let (cases, parts) = (self.cases.len(), pass.parts);
+        // Tile and lane, and what is open by case.
+        let mut open: Vec<((usize, usize), Vec<Open>)> = Vec::with_capacity(places.len());
+        for (group, tiles) in pass.tiles.chunks_mut(parts).enumerate() {
+            for lane in 0..tiles[0].queries() {
+                let lists = (0..cases).map(|case| {
+                    let place = places[tiles[0].first + lane];
+                    merged(tiles, case, lane, job.earlier[case][place])
+                });
+                open.push(((group * parts, lane), lists.collect()));
             }
         }
-        lists
+        let Pass { setting, tiles, norms, .. } = &*pass;
+        let settled: Vec<Vec<(Vec<Scored>, bool)>> = open
+            .into_par_iter()
+            .map_init(Decided::default, |decided, ((tile, lane), lists)| {
+                if (self.watch)(0) {
+                    return Err(ExactError::Stopped);
+                }
+                let (mut lists, worst): (Vec<Shortlist>, Vec<f64>) = lists.into_iter().unzip();
+                let mut open: Vec<&mut Shortlist> = lists.iter_mut().collect();
+                tiles[tile].settle(setting, norms, lane, &mut open, &worst, decided);
+                Ok(lists.into_iter().zip(worst).map(|(list, worst)| closed(list, worst)).collect())
+            })
+            .collect::<Result<_, _>>()?;
+        let mut lists = vec![Vec::with_capacity(places.len()); cases];
+        let mut complete = vec![Vec::with_capacity(places.len()); cases];
+        for query in settled {
+            for (case, (list, proven)) in query.into_iter().enumerate() {
+                lists[case].push(list);
+                complete[case].push(proven);
+            }
+        }
+        Ok((lists, complete))
     }
+}
+
+/// The shortlist of all parts and what was found earlier, and the least threshold.
+fn merged(tiles: &mut [Tile], case: usize, lane: usize, earlier: &[Scored]) -> Open {
+    let worst = tiles.iter().map(|tile| tile.worst(case, lane)).fold(f64::INFINITY, f64::min);
+    let mut list = tiles[0].take(case, lane);
+    if tiles.len() > 1 {
+        tiles[1..].iter_mut().for_each(|tile| list.append(tile.take(case, lane)));
+        for &scored in earlier {
+            list.best.offer(scored);
+        }
+    }
+    (list, worst)
+}
+
+/// The best rows, ascending, and whether none that was dropped can be among them: their keys are above
+/// `worst`, which the k-th best may not be.
+fn closed(mut list: Shortlist, worst: f64) -> (Vec<Scored>, bool) {
+    let proven = !worst.is_finite() || list.best.worst() <= worst;
+    let mut best = Vec::new();
+    list.best.drain_sorted(&mut best);
+    (best, proven)
 }
 
 #[cfg(test)]

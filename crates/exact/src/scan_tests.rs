@@ -12,6 +12,7 @@ fn a_guess_that_is_too_low_is_searched_again() {
     let queries = Vectors::from_f32(vec![0.0; 80], 40, 2).unwrap();
     let frame = Frame::new(&queries, Metric::L2, 0..40);
     let stop = |_| false;
+    let decided = AtomicU64::new(0);
     let scan = |base, cases, method| Scan {
         base,
         queries: &queries,
@@ -23,13 +24,14 @@ fn a_guess_that_is_too_low_is_searched_again() {
         cases,
         frame: &frame,
         block_bytes: usize::MAX,
+        pending_bytes: usize::MAX,
+        decided: &decided,
         method,
         watch: &stop,
     };
     let cases = [Some(&every), None];
-    let nowhere = Vectors::from_f32(vec![0.0; rows * 2], rows, 2).unwrap();
-    let sampled: Vec<u32> =
-        Source::sample(&scan(&nowhere, &cases, Method::F32), 0..rows, SAMPLE).rows.map(|row| row.0).collect();
+    let sample = Source::new(&cases, 0..rows, Which::Sample(SAMPLE)).take(rows);
+    let sampled: Vec<u32> = sample.into_iter().map(|row| row.0).collect();
     assert!((200..400).contains(&sampled.len()), "one row in {SAMPLE}: {}", sampled.len());
     let place = |row: usize| {
         let near = sampled.binary_search(&(row as u32)).is_ok();
@@ -40,7 +42,12 @@ fn a_guess_that_is_too_low_is_searched_again() {
     for method in [Method::F32, Method::Int8, Method::Int16] {
         let scan = scan(&base, &cases, method);
         let known = vec![vec![f64::INFINITY; 40]; 2];
-        let guesses = scan.guess(&(0..rows), &known).unwrap().unwrap();
+        let ranks = scan.ranks(&(0..rows), &known).unwrap();
+        let all: Vec<usize> = (0..40).collect();
+        let ranks = Some(ranks.as_slice());
+        let job = Job { k: 140, bounds: &known, earlier: &nothing, trusting: true, which: Which::All, ranks };
+        let (_, complete) = scan.pass(&all, &(0..rows), &job).unwrap();
+        assert_eq!(complete, vec![vec![false; 40]; 2], "{method:?}: every guess is too low");
         let found = scan.run(0..rows, &nothing).unwrap();
         for (case, set) in cases.iter().enumerate() {
             let mut expected: Vec<(f64, u32)> = (0..rows)
@@ -48,10 +55,6 @@ fn a_guess_that_is_too_low_is_searched_again() {
                 .map(|row| (kernel::l2_squared64(Level::Portable, &base.row(row), &[0.0, 0.0]), row as u32))
                 .collect();
             expected.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-            // The smaller case is not worth a guess.
-            let guessed = guesses[case][0];
-            assert_eq!(guessed.is_finite(), case == 1);
-            assert!(case == 0 || guessed < expected[139].0, "{method:?}: the guess is too low");
             for list in &found.lists[case] {
                 assert!(
                     list.iter().map(|s| s.row).eq(expected[..140].iter().map(|e| e.1)),

@@ -2,8 +2,9 @@
 //!
 //! What is here: what is asked, how it is divided into scans, what was found. A scan (`scan`) goes
 //! over rows in blocks; tiles of queries (`tile`) rule out pairs by products of small integers
-//! (`frame` has the proof) or in f32 (`cut`), and what is left is decided in float64. The screening
-//! can only rule out what is certainly worse, so the answer is that of a float64 scan, bit for bit.
+//! (`frame` has the proof) or in f32 (`cut`), and what is left waits as a candidate. At the end as few
+//! candidates as prove the answer are decided in float64 (`settle`). What is ruled out is certainly worse,
+//! so the answer is that of a float64 scan, bit for bit.
 
 use crate::distance::{Probe, check_pair};
 use crate::frame::Frame;
@@ -22,6 +23,8 @@ use types::{Metric, RowSet, Truth, Vectors};
 const FEW_QUERIES: usize = 4;
 /// Scans of less work than this (pairs times components) run beside one another, not in turn.
 const SMALL_SCAN: f64 = 2e9;
+/// Bytes that candidates of a scan may take where no memory is given.
+const PENDING_BYTES: usize = 1 << 30;
 
 /// How a search runs. The default: all cores, silent, not to be stopped.
 #[derive(Clone, Copy, Default)]
@@ -103,6 +106,8 @@ pub struct Search<'a> {
     searcher: OnceLock<Searcher>,
     done: AtomicU64,
     total: AtomicU64,
+    /// Pairs that float64 decided.
+    decided: AtomicU64,
     /// Whether each query has a distance to any row.
     defined: Vec<bool>,
     found: Partial,
@@ -154,6 +159,7 @@ impl<'a> Search<'a> {
             searcher: OnceLock::new(),
             done: AtomicU64::new(0),
             total: AtomicU64::new(0),
+            decided: AtomicU64::new(0),
             defined,
             found: Partial::new(0, cases.len(), queries.rows()),
         })
@@ -229,7 +235,9 @@ impl<'a> Search<'a> {
             cases: &planned.rows,
             frame,
             block_bytes: self.options.memory.map_or(usize::MAX, |memory| (memory / 8) as usize),
+            pending_bytes: self.options.memory.map_or(PENDING_BYTES, |memory| (memory / 4) as usize),
             method,
+            decided: &self.decided,
             watch: &watch,
         };
         let method = match (self.options.method, planned.method.get()) {
@@ -289,6 +297,12 @@ impl<'a> Search<'a> {
     pub fn methods(&self) -> Vec<(Method, Level)> {
         let method = |scan: &Planned<'_>| scan.method.get().copied().unwrap_or(self.options.method);
         self.scans.iter().map(|scan| (method(scan), self.level)).collect()
+    }
+
+    /// Pairs whose distance was computed in float64 so far, for reports: all others were ruled out by a
+    /// bound. Queries that are searched one by one are not counted.
+    pub fn decided_pairs(&self) -> u64 {
+        self.decided.load(Ordering::Relaxed)
     }
 
     /// What was found so far.

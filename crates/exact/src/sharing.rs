@@ -4,7 +4,7 @@ use crate::ExactError;
 use crate::method::Method;
 use crate::scan::MOST_CASES;
 use crate::search::Subset;
-use crate::source::count;
+use crate::source::{count, union_count};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -46,11 +46,6 @@ impl Planned<'_> {
     pub(crate) fn pairs(&self, range: &Range<usize>) -> u64 {
         self.row_count(range) as u64 * self.queries.len() as u64
     }
-}
-
-/// Rows of `range` in any of the sets (none stands for all rows).
-fn union_count(sets: &[Option<&RowSet>], range: &Range<usize>) -> usize {
-    range.clone().filter(|&row| sets.iter().any(|set| set.is_none_or(|set| set.contains(row)))).count()
 }
 
 /// Rows (none for all) and the queries that look at them.

@@ -75,10 +75,25 @@ impl TopK {
         }
     }
 
+    /// How many are held.
+    pub(crate) fn len(&self) -> usize {
+        self.heap.len()
+    }
+
     /// What is held, best first; empties it.
     pub(crate) fn drain_sorted(&mut self, into: &mut Vec<Scored>) {
         into.clear();
         into.extend(self.heap.drain());
         into.sort_unstable();
+    }
+}
+
+impl IntoIterator for TopK {
+    type Item = Scored;
+    type IntoIter = std::collections::binary_heap::IntoIter<Scored>;
+
+    /// What is held, in no order.
+    fn into_iter(self) -> Self::IntoIter {
+        self.heap.into_iter()
     }
 }

@@ -4,8 +4,8 @@ use crate::ExactError;
 use crate::block::Block;
 use crate::frame::MOST_DIM;
 use crate::method::Method;
-use crate::scan::{Bounds, Scan};
-use crate::source::{Source, count};
+use crate::scan::{Bounds, Job, Scan};
+use crate::source::{Source, Which, count};
 use crate::topk::Scored;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -38,16 +38,15 @@ impl Scan<'_> {
         let all: Vec<usize> = (0..asked.len()).collect();
         let nothing = [vec![[].as_slice(); asked.len()]];
         let unbound = vec![vec![f64::INFINITY; asked.len()]];
-        let found =
-            scan.pass(&all, depth, &unbound, &nothing, Source::sample(&scan, rows.clone(), sample))?;
+        let (which, ranks) = (Which::Sample(sample), None);
+        let job = Job { k: depth, bounds: &unbound, earlier: &nothing, trusting: false, which, ranks };
+        let (found, _) = scan.pass(&all, rows, &job)?;
         let last = |list: &Vec<Scored>| list.get(depth - 1).map_or(f64::INFINITY, |last| last.key);
         let bounds: Bounds = found.lists.iter().map(|lists| lists.iter().map(last).collect()).collect();
         let pairs = found.matching[0].max(1) as f64 * asked.len() as f64;
         let rate = |method| {
             let scan = trial(method);
-            Ok::<_, ExactError>(
-                scan.count(&bounds, Source::sample(&scan, rows.clone(), sample))? as f64 / pairs,
-            )
+            Ok::<_, ExactError>(scan.count(&bounds, Source::new(&cases, rows.clone(), which))? as f64 / pairs)
         };
         let (level, dim, queries) = (self.level, self.base.dim(), self.asked.len());
         let mut cheapest = (Method::F32, f64::INFINITY);
@@ -62,7 +61,7 @@ impl Scan<'_> {
 
     /// How many pairs of the rows of `source` are not ruled out by the bounds.
     fn count(&self, bounds: &Bounds, mut source: Source<'_>) -> Result<u64, ExactError> {
-        let setting = self.setting(1);
+        let setting = self.setting(1, false, 0);
         let all: Vec<usize> = (0..self.asked.len()).collect();
         let nothing = [vec![[].as_slice(); all.len()]];
         let mut tiles = self.tiles(&setting, &all, 1, bounds, &nothing);

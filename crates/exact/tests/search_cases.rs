@@ -65,12 +65,19 @@ fn check(data: &Data, k: usize, methods: &[Method]) {
     let expected: Vec<Truth> = cases.iter().map(one).collect();
     for &method in methods {
         for sharing in [Sharing::Auto, Sharing::Together, Sharing::Apart] {
-            for (threads, step) in [(1, rows), (3, rows / 3 + 1), (2, rows / 7)] {
-                let options = Options { method, sharing, threads: Some(threads), ..Options::default() };
+            // With little memory candidates are decided early.
+            for (threads, step, memory) in [
+                (1, rows, None),
+                (3, rows / 3 + 1, Some(1 << 16)),
+                (2, rows / 7, None),
+                (1, rows, Some(1 << 14)),
+            ] {
+                let threads = Some(threads);
+                let options = Options { method, sharing, threads, memory, ..Options::default() };
                 let found = data.search(k, &cases, options, step);
                 for (case, (found, expected)) in found.iter().zip(&expected).enumerate() {
                     let place =
-                        format!("case {case}, {}, {method:?}, {sharing:?}, {threads} threads", data.metric);
+                        format!("case {case}, {}, {method:?}, {sharing:?}, {threads:?} threads", data.metric);
                     assert_eq!(found, expected, "{place}, k {k}, steps of {step}");
                 }
             }

@@ -32,6 +32,7 @@ mod int_lanes;
 mod int_neon;
 mod lanes;
 mod level;
+mod prefetch;
 mod product;
 #[cfg(test)]
 mod product_tests;
@@ -43,6 +44,7 @@ mod screen_tests;
 pub use bits::{BitCounts, BitTile, screen_bits};
 pub use exact64::{dot64, hamming, l2_squared64, norm_squared64};
 pub use level::Level;
-pub use product::{IntRows, IntTile, Limits, PANEL_ROWS, RowFigures, Width, largest_in_query};
-pub use quantise::{Centred, Quantised, centre, quantise8, quantise16};
-pub use screen::{Cut, SCORE_ROWS, SCREEN_ROWS, TILE_QUERIES, Tile, scores, screen};
+pub use prefetch::prefetch;
+pub use product::{IntRows, IntTile, Limits, PANEL_ROWS, Products, RowFigures, Width, largest_in_query};
+pub use quantise::{Centred, Quantised, centre, norm_squared32, quantise8, quantise16};
+pub use screen::{Cut, SCORE_ROWS, SCREEN_ROWS, Scores, TILE_QUERIES, Tile, scores, screen};

@@ -7,6 +7,7 @@
 use crate::Level;
 use crate::int_lanes::{IntLanes, Portable};
 use crate::screen::TILE_QUERIES;
+use std::ops::Range;
 
 /// Bytes to which rows are padded with zeros.
 const ROW_ALIGN: usize = 64;
@@ -133,6 +134,9 @@ pub struct Limits {
     pub limit: [f32; TILE_QUERIES],
 }
 
+/// Products of a row with the queries of a tile.
+pub type Products = [i32; TILE_QUERIES];
+
 /// Up to [`TILE_QUERIES`] queries as integers.
 #[derive(Debug)]
 pub struct IntTile {
@@ -175,20 +179,23 @@ impl IntTile {
         IntTile { level, width, dim, used, packed }
     }
 
-    /// For each row of `range`, which queries it is not out for: bit i for query i.
+    /// For each row of `range`, which queries it is not out for: bit i for query i. The product of each
+    /// such pair is left in `products`; what stands there for other pairs means nothing.
     ///
     /// # Panics
-    /// Where an array of `rows` is shorter than the range, or `masks` has another length.
+    /// Where an array of `rows` is shorter than the range, or `masks` or `products` has another length.
     pub fn screen(
         &self,
         rows: &IntRows<'_>,
-        range: std::ops::Range<usize>,
+        range: Range<usize>,
         limits: &Limits,
         masks: &mut [u32],
+        products: &mut [Products],
     ) {
         let stride = self.width.stride(self.dim);
         let padded = range.start + range.len().next_multiple_of(PANEL_ROWS);
         assert!(range.start <= range.end && masks.len() == range.len(), "one mask a row");
+        assert!(products.len() == range.len(), "products of all rows");
         assert!(rows.integers.len() >= padded * stride, "whole panels of rows");
         assert!(rows.figures.len() >= range.end, "figures of all rows");
         let job = Screen { tile: self, rows, stride, limits };
@@ -198,25 +205,27 @@ impl IntTile {
         unsafe {
             match (path, self.width) {
                 #[cfg(target_arch = "x86_64")]
-                (Path::Amx, _) => x86::amx(&job, range, masks),
+                (Path::Amx, _) => x86::amx(&job, range, masks, products),
                 #[cfg(target_arch = "x86_64")]
-                (Path::Vnni, Width::Eight) => x86::vnni8(&job, range, masks),
+                (Path::Vnni, Width::Eight) => x86::vnni8(&job, range, masks, products),
                 #[cfg(target_arch = "x86_64")]
-                (Path::Vnni, Width::Sixteen) => x86::vnni16(&job, range, masks),
+                (Path::Vnni, Width::Sixteen) => x86::vnni16(&job, range, masks, products),
                 #[cfg(target_arch = "x86_64")]
-                (Path::Avx2, Width::Eight) => x86::avx2_8(&job, range, masks),
+                (Path::Avx2, Width::Eight) => x86::avx2_8(&job, range, masks, products),
                 #[cfg(target_arch = "x86_64")]
-                (Path::Avx2, Width::Sixteen) => x86::avx2_16(&job, range, masks),
+                (Path::Avx2, Width::Sixteen) => x86::avx2_16(&job, range, masks, products),
                 #[cfg(target_arch = "aarch64")]
-                (Path::NeonDot, Width::Eight) => arm::dot8(&job, range, masks),
+                (Path::NeonDot, Width::Eight) => arm::dot8(&job, range, masks, products),
                 #[cfg(target_arch = "aarch64")]
-                (Path::Neon, Width::Eight) => job.run::<crate::int_lanes::Neon, 4, 4, true>(range, masks),
+                (Path::Neon, Width::Eight) => {
+                    job.run::<crate::int_lanes::Neon, 4, 4, true>(range, masks, products)
+                }
                 #[cfg(target_arch = "aarch64")]
                 (Path::Neon | Path::NeonDot, Width::Sixteen) => {
-                    job.run::<crate::int_lanes::Neon, 4, 4, false>(range, masks)
+                    job.run::<crate::int_lanes::Neon, 4, 4, false>(range, masks, products)
                 }
-                (Path::Portable, Width::Eight) => job.run::<Portable, 2, 1, true>(range, masks),
-                (Path::Portable, Width::Sixteen) => job.run::<Portable, 2, 1, false>(range, masks),
+                (Path::Portable, Width::Eight) => job.run::<Portable, 2, 1, true>(range, masks, products),
+                (Path::Portable, Width::Sixteen) => job.run::<Portable, 2, 1, false>(range, masks, products),
             }
         }
         masks.iter_mut().for_each(|mask| *mask &= self.used);
@@ -239,8 +248,9 @@ impl Screen<'_> {
     #[inline(always)]
     unsafe fn run<L: IntLanes, const R: usize, const V: usize, const EIGHT: bool>(
         &self,
-        range: std::ops::Range<usize>,
+        range: Range<usize>,
         masks: &mut [u32],
+        products: &mut [Products],
     ) {
         masks.fill(0);
         let bias = Path::of(self.tile.level, self.tile.width).bias(self.tile.width);
@@ -277,6 +287,10 @@ impl Screen<'_> {
                         for (v, &sum) in sums[r].iter().enumerate() {
                             let bits = self.compare::<L>(first + r, lane + v * L::N, sum);
                             masks[first + r - range.start] |= bits << (lane + v * L::N);
+                            if bits != 0 {
+                                let line = products[first + r - range.start].as_mut_ptr();
+                                line.add(lane + v * L::N).cast::<L::V>().write_unaligned(sum);
+                            }
                         }
                     }
                 }
@@ -308,74 +322,21 @@ impl Screen<'_> {
 mod arm {
     //! [`Screen::run`] compiled for SDOT.
 
-    use super::Screen;
+    use super::{Products, Screen};
+    use std::ops::Range;
 
     #[target_feature(enable = "neon,dotprod")]
-    pub(super) unsafe fn dot8(job: &Screen<'_>, range: std::ops::Range<usize>, masks: &mut [u32]) {
+    pub(super) unsafe fn dot8(
+        job: &Screen<'_>,
+        range: Range<usize>,
+        masks: &mut [u32],
+        products: &mut [Products],
+    ) {
         // SAFETY: as `Screen::run`, on a CPU with the features named.
-        unsafe { job.run::<crate::int_lanes::NeonDot, 4, 4, true>(range, masks) }
+        unsafe { job.run::<crate::int_lanes::NeonDot, 4, 4, true>(range, masks, products) }
     }
 }
 
 #[cfg(target_arch = "x86_64")]
-mod x86 {
-    //! [`Screen::run`] compiled for each instruction set.
-    // SAFETY of all: as `Screen::run`, on a CPU with the features named.
-
-    use super::{PANEL_ROWS, Screen};
-    use crate::int_lanes::{Avx2, Vnni};
-    use crate::screen::TILE_QUERIES;
-    use std::ops::Range;
-
-    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
-    pub(super) unsafe fn vnni8(job: &Screen<'_>, range: Range<usize>, masks: &mut [u32]) {
-        // SAFETY: see above.
-        unsafe { job.run::<Vnni, 12, 2, true>(range, masks) }
-    }
-
-    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
-    pub(super) unsafe fn vnni16(job: &Screen<'_>, range: Range<usize>, masks: &mut [u32]) {
-        // SAFETY: see above.
-        unsafe { job.run::<Vnni, 12, 2, false>(range, masks) }
-    }
-
-    #[target_feature(enable = "avx2,fma")]
-    pub(super) unsafe fn avx2_8(job: &Screen<'_>, range: Range<usize>, masks: &mut [u32]) {
-        // SAFETY: see above.
-        unsafe { job.run::<Avx2, 4, 2, true>(range, masks) }
-    }
-
-    #[target_feature(enable = "avx2,fma")]
-    pub(super) unsafe fn avx2_16(job: &Screen<'_>, range: Range<usize>, masks: &mut [u32]) {
-        // SAFETY: see above.
-        unsafe { job.run::<Avx2, 4, 2, false>(range, masks) }
-    }
-
-    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
-    pub(super) unsafe fn amx(job: &Screen<'_>, range: Range<usize>, masks: &mut [u32]) {
-        use crate::amx::{SIDE, panel, with_tiles};
-        const { assert!(SIDE == PANEL_ROWS && SIDE == TILE_QUERIES) };
-        #[repr(align(64))]
-        struct Products([[i32; SIDE]; SIDE]);
-        let mut products = Products([[0; SIDE]; SIDE]);
-        let queries = job.tile.packed.as_ptr().cast::<u32>();
-        // SAFETY: a whole panel of rows is there, `stride` is a multiple of 64 and the queries have as
-        // many lines; lanes are 0 and 16.
-        unsafe {
-            with_tiles(|| {
-                for (first, masks) in range.step_by(SIDE).zip(masks.chunks_mut(SIDE)) {
-                    let rows = job.rows.integers.as_ptr().add(first * job.stride).cast();
-                    panel(rows, job.stride, queries, job.stride / 64, &mut products.0);
-                    for (r, mask) in masks.iter_mut().enumerate() {
-                        let line = products.0[r].as_ptr();
-                        let half = |lane: usize| {
-                            let sums = <Vnni as crate::int_lanes::IntLanes>::load(line.add(lane).cast());
-                            job.compare::<Vnni>(first + r, lane, sums) << lane
-                        };
-                        *mask = half(0) | half(16);
-                    }
-                }
-            });
-        }
-    }
-}
+#[path = "product_x86.rs"]
+mod x86;

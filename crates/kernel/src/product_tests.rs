@@ -87,7 +87,12 @@ fn products_are_exact_at_every_level() {
                         // A range that begins anywhere, and whose panel reaches past its end.
                         let range = i.saturating_sub(usize::from(i < 5))..i + 1;
                         let mut masks = vec![u32::MAX; range.len()];
-                        tile.screen(&block.rows(), range, &limits, &mut masks);
+                        let mut products = vec![[0; TILE_QUERIES]; range.len()];
+                        tile.screen(&block.rows(), range, &limits, &mut masks, &mut products);
+                        let products = products.last().expect("a row");
+                        for (q, query) in queries[..count].iter().enumerate().filter(|_| !above) {
+                            assert_eq!(i64::from(products[q]), product(query, row), "{level:?} query {q}");
+                        }
                         let expected = if above { 0 } else { u32::MAX >> (32 - count) };
                         let found = masks.last().copied();
                         assert_eq!(found, Some(expected), "{level:?} {width:?} dim {dim} row {i}");
@@ -121,7 +126,7 @@ fn the_comparison_is_the_formula() {
             };
             let block = Block::new(width, &rows, figures);
             let mut masks = vec![0; 70];
-            tile.screen(&block.rows(), 0..70, &limits, &mut masks);
+            tile.screen(&block.rows(), 0..70, &limits, &mut masks, &mut [[0; TILE_QUERIES]; 70]);
             let (mut in_, mut out) = (0, 0);
             for (r, mask) in masks.iter().enumerate() {
                 for q in 0..TILE_QUERIES {
@@ -156,7 +161,7 @@ fn an_infinite_loss_rules_nothing_out() {
             Limits { per_lost: [0.0; 32], per_norm: [0.0; 32], per_offset: [0.0; 32], limit: [1e30; 32] };
         limits.per_lost[1] = 1.0;
         let mut masks = [0; 3];
-        tile.screen(&block.rows(), 0..3, &limits, &mut masks);
+        tile.screen(&block.rows(), 0..3, &limits, &mut masks, &mut [[0; TILE_QUERIES]; 3]);
         assert_eq!(masks, [0b11; 3], "{level:?}");
     }
 }
@@ -199,6 +204,22 @@ fn quantised_vectors_are_what_the_plain_loop_gives() {
             // The same integers at every level, so that a run can be repeated elsewhere.
             let all = (q8, q16, of8.sum, of16.sum);
             assert_eq!(*plain.get_or_insert_with(|| all.clone()), all, "{level:?} dim {dim}");
+        }
+    }
+}
+
+#[test]
+fn squares_are_summed_within_their_bound() {
+    let mut numbers = Numbers(10);
+    for dim in dims().chain([193, 255, 256, 257]) {
+        for kind in 0..3 {
+            let x = numbers.vector(dim, kind);
+            let plain: f64 = x.iter().map(|&v| f64::from(v) * f64::from(v)).sum();
+            for level in Level::available() {
+                let off = (f64::from(crate::norm_squared32(level, &x)) - plain).abs();
+                let most = plain * (dim as f64 / 64.0 + 12.0) / f64::from(1 << 24);
+                assert!(off <= most, "{level:?} dim {dim} kind {kind}: off by {off}, at most {most}");
+            }
         }
     }
 }

@@ -56,7 +56,8 @@ impl Tile {
 }
 
 /// For each of up to [`SCREEN_ROWS`] rows, which queries of the tile it may concern: bit i for query
-/// i. `squared` asks for distances instead of dot products; `norms` are the rows' norms.
+/// i. `squared` asks for distances instead of dot products; `norms` are the rows' norms. The scores of
+/// all pairs are left in `scores`, those of rows that are not there mean nothing.
 ///
 /// This is the narrow place: a faster screening replaces this function and [`Tile`], nothing else.
 pub fn screen(
@@ -65,6 +66,7 @@ pub fn screen(
     rows: &[&[f32]],
     norms: &[f32],
     tile: &Tile,
+    scores: &mut Scores,
 ) -> [u32; SCREEN_ROWS] {
     assert!(!rows.is_empty() && rows.len() <= SCREEN_ROWS && norms.len() == rows.len());
     assert!(rows.iter().all(|row| row.len() == tile.dim));
@@ -77,12 +79,12 @@ pub fn screen(
     let mut masks = unsafe {
         match level {
             #[cfg(target_arch = "x86_64")]
-            Level::Avx512 | Level::Amx => screen_avx512(squared, &pointers, &norms, tile),
+            Level::Avx512 | Level::Amx => screen_avx512(squared, &pointers, &norms, tile, scores),
             #[cfg(target_arch = "x86_64")]
-            Level::Avx2 => screen_avx2(squared, &pointers, &norms, tile),
+            Level::Avx2 => screen_avx2(squared, &pointers, &norms, tile, scores),
             #[cfg(target_arch = "aarch64")]
-            Level::Neon => screen_all::<Neon, 8, 2>(squared, &pointers, &norms, tile),
-            _ => screen_all::<Portable, 2, 2>(squared, &pointers, &norms, tile),
+            Level::Neon => screen_all::<Neon, 8, 2>(squared, &pointers, &norms, tile, scores),
+            _ => screen_all::<Portable, 2, 2>(squared, &pointers, &norms, tile, scores),
         }
     };
     masks[rows.len()..].fill(0);
@@ -96,18 +98,32 @@ use crate::lanes::{Avx2, Avx512};
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
-unsafe fn screen_avx512(squared: bool, rows: &Rows, norms: &Norms, tile: &Tile) -> [u32; SCREEN_ROWS] {
+unsafe fn screen_avx512(
+    squared: bool,
+    rows: &Rows,
+    norms: &Norms,
+    tile: &Tile,
+    scores: &mut Scores,
+) -> [u32; SCREEN_ROWS] {
     // SAFETY: as `screen`.
-    unsafe { screen_all::<Avx512, 8, 2>(squared, rows, norms, tile) }
+    unsafe { screen_all::<Avx512, 8, 2>(squared, rows, norms, tile, scores) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-unsafe fn screen_avx2(squared: bool, rows: &Rows, norms: &Norms, tile: &Tile) -> [u32; SCREEN_ROWS] {
+unsafe fn screen_avx2(
+    squared: bool,
+    rows: &Rows,
+    norms: &Norms,
+    tile: &Tile,
+    scores: &mut Scores,
+) -> [u32; SCREEN_ROWS] {
     // SAFETY: as `screen`.
-    unsafe { screen_all::<Avx2, 4, 2>(squared, rows, norms, tile) }
+    unsafe { screen_all::<Avx2, 4, 2>(squared, rows, norms, tile, scores) }
 }
 
+/// Scores of rows against the queries of a tile.
+pub type Scores = [[f32; TILE_QUERIES]; SCREEN_ROWS];
 type Rows = [*const f32; SCREEN_ROWS];
 type Norms = [f32; SCREEN_ROWS];
 
@@ -121,6 +137,7 @@ unsafe fn screen_all<L: Lanes, const R: usize, const V: usize>(
     rows: &Rows,
     norms: &Norms,
     tile: &Tile,
+    scores: &mut Scores,
 ) -> [u32; SCREEN_ROWS] {
     let mut masks = [0; SCREEN_ROWS];
     for first in (0..SCREEN_ROWS).step_by(R) {
@@ -128,9 +145,9 @@ unsafe fn screen_all<L: Lanes, const R: usize, const V: usize>(
             // SAFETY: as for this function.
             let found = unsafe {
                 if squared {
-                    block::<L, R, V, true>(rows, norms, first, lane, tile)
+                    block::<L, R, V, true>(rows, norms, first, lane, tile, scores)
                 } else {
-                    block::<L, R, V, false>(rows, norms, first, lane, tile)
+                    block::<L, R, V, false>(rows, norms, first, lane, tile, scores)
                 }
             };
             for (r, bits) in found.into_iter().enumerate() {
@@ -150,9 +167,10 @@ unsafe fn block<L: Lanes, const R: usize, const V: usize, const SQUARED: bool>(
     first: usize,
     lane: usize,
     tile: &Tile,
+    scores: &mut Scores,
 ) -> [u32; R] {
     // SAFETY: reads of rows stay below `dim`, reads of the tile below `dim * TILE_QUERIES` and
-    // `TILE_QUERIES`: `lane + V * N` is at most `TILE_QUERIES`.
+    // `TILE_QUERIES`: `lane + V * N` is at most `TILE_QUERIES`. So do the writes of scores.
     unsafe {
         let rows: [*const f32; R] = std::array::from_fn(|r| rows[first + r]);
         let mut sums = [[L::zero(); V]; R];
@@ -183,6 +201,7 @@ unsafe fn block<L: Lanes, const R: usize, const V: usize, const SQUARED: bool>(
                 let slope = L::load(tile.slopes.as_ptr().add(lane + v * L::N));
                 let cut = L::mul_add(slope, norm, constant);
                 masks[r] |= L::not_less(sum, cut) << (v * L::N);
+                L::store(scores[first + r].as_mut_ptr().add(lane + v * L::N), sum);
             }
         }
         masks

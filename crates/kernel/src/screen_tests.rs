@@ -59,15 +59,22 @@ fn what_certainly_reaches_its_cut_is_never_out_and_what_certainly_does_not_is() 
         for (level, squared) in Level::available().into_iter().flat_map(|l| [(l, false), (l, true)]) {
             let mut tile = Tile::new(dim, &queries);
             let all = u32::MAX >> (TILE_QUERIES - query_count);
-            let open = screen(level, squared, &rows, &norms, &tile);
+            let mut scores = [[f32::NAN; TILE_QUERIES]; SCREEN_ROWS];
+            let open = screen(level, squared, &rows, &norms, &tile, &mut scores);
             assert!(open[..row_count].iter().all(|&mask| mask & all == all), "nothing is out at first");
+            for (row, scores) in rows.iter().zip(&scores) {
+                for (query, &found) in queries.iter().zip(scores) {
+                    let (score, error) = wide_score(squared, row, query);
+                    assert!((f64::from(found) - score).abs() <= error, "{level:?} dim {dim}: {found}");
+                }
+            }
             for (lane, query) in queries.iter().enumerate() {
                 // The score of some row, up to a slope of the norm: some rows are above, some below.
                 let (score, _) = wide_score(squared, rows[lane % row_count], query);
                 let slope = if lane % 2 == 0 { 0.0 } else { -0.25 };
                 tile.set_cut(lane, Cut { constant: score as f32, slope });
             }
-            let masks = screen(level, squared, &rows, &norms, &tile);
+            let masks = screen(level, squared, &rows, &norms, &tile, &mut scores);
             for (r, row) in rows.iter().enumerate() {
                 for (lane, query) in queries.iter().enumerate() {
                     let (score, error) = wide_score(squared, row, query);
@@ -94,7 +101,8 @@ fn a_score_that_overflows_is_not_out() {
     for level in Level::available() {
         let mut tile = Tile::new(4, &queries);
         (0..TILE_QUERIES).for_each(|lane| tile.set_cut(lane, Cut { constant: 0.0, slope: 0.0 }));
-        let masks = screen(level, false, &[row], &[1.0], &tile);
+        let mut scores = [[0.0; TILE_QUERIES]; SCREEN_ROWS];
+        let masks = screen(level, false, &[row], &[1.0], &tile, &mut scores);
         assert_eq!(masks[0], u32::MAX, "{level:?}");
     }
 }
