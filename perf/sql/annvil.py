@@ -17,9 +17,9 @@ LOOK, SAMPLE = 0.02, 0.1
 LONGEST = 3600
 
 
-def definition(root, name, folder, keep=False, bare=False):
+def definition(root, name, folder, keep=False, bare=False, build=True):
     """A definition file, written to `folder`: `keep` leaves the table at the end (it is dropped before the next is made),
-    `bare` leaves out what is done after the rows are in. Without either it is the one in `engines/`."""
+    `bare` leaves out what is done after the rows are in, without `build` no index is made. Else it is the one in `engines/`."""
     with open(os.path.join(root, "engines", f"{name}.toml")) as file:
         text = file.read()
     if keep:
@@ -32,7 +32,11 @@ def definition(root, name, folder, keep=False, bare=False):
         text, count = re.subn(r"^loaded = \[.*\]$", "loaded = []", text, flags=re.M)
         if count != 1:
             raise SystemExit(f"engines/{name}.toml: `loaded` is not where it was")
-    path = os.path.join(folder, f"{name}-{'keep' if keep else ''}{'bare' if bare else ''}.toml")
+    if not build:
+        text, count = re.subn(r"^build = \[(.*\]|\n(.*\n)*?\])$", "build = []", text, flags=re.M)
+        if not count:
+            raise SystemExit(f"engines/{name}.toml: `build` is not where it was")
+    path = os.path.join(folder, f"{name}-{keep:d}{bare:d}{build:d}.toml")
     with open(path, "w") as file:
         file.write(text)
     return path
@@ -89,7 +93,8 @@ class Annvil:
         return points[0]
 
     def load(self, engine, address, workers):
-        """Loads and stops there: seconds, rows a second, batch."""
+        """Loads and stops there: seconds, rows a second, batch. The definition makes no index: a build that is broken off
+        ends some servers."""
         process = self.start(engine, address, ["--load-workers", str(workers), "--effort", "40", "--no-recall"])
         self.wait_for("load", process)
         point = self.point("load", process)

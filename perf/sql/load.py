@@ -53,7 +53,7 @@ class Postgres:
             process.stdin.write(command.format(TABLE, self.there["files"][part]))
             process.stdin.close()
             process.stdin = None
-        seconds = max(timed(self.server.said(process, None)) for process in begun)
+        seconds = max(timed(self.server.answer(process, None)) for process in begun)
         ending = timed(self.server.psql(f"\\timing on\nVACUUM ANALYZE {TABLE};\n"))
         if int(self.server.ask(f"SELECT count(*) FROM {TABLE}")) != self.there["rows"]:
             raise SystemExit("psql did not load all rows")
@@ -107,13 +107,12 @@ class MariaDb:
 
 
 class Loader:
-    """Annvil with its own definition, and with one that does nothing after the rows are in."""
+    """Annvil with all that its definition does after the rows are in, and with nothing of that."""
 
     def __init__(self, asked, paths, binary, engine, server):
         self.annvil = annvil.Annvil(binary, asked.data, asked.limit, paths["work"])
         self.address = server.address
-        self.whole = engine
-        self.bare = annvil.definition(paths["root"], engine, paths["work"], bare=True)
+        self.whole, self.bare = (annvil.definition(paths["root"], engine, paths["work"], bare=bare, build=False) for bare in (False, True))
 
     def sides(self, workers):
         """Both definitions."""

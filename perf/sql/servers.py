@@ -1,11 +1,13 @@
 """The two servers, started here with fixed settings and stopped at the end. Standard library only."""
 
+import atexit
 import os
 import pwd
 import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -54,6 +56,8 @@ class Server:
             self.port = free.getsockname()[1]
         self.data = os.path.join(self.folder, "data")
         self.log = os.path.join(self.folder, "log")
+        # Also where this program fails before it comes to a `with`.
+        atexit.register(self.stop)
 
     def beside(self, name):
         """A program that lies beside the server's."""
@@ -73,11 +77,15 @@ class Server:
         until = time.monotonic() + START_WITHIN
         while not ready():
             if self.process.poll() is not None or time.monotonic() > until:
-                with open(self.log) as log:
-                    said = log.read()[-2000:]
+                said = self.said()
                 self.stop()
                 raise SystemExit(f"{self.program} did not start: {said}")
             time.sleep(0.1)
+
+    def said(self):
+        """The end of the server's log."""
+        with open(self.log) as log:
+            return log.read()[-3000:]
 
     def stop(self):
         """Stops the server and removes its folder."""
@@ -93,7 +101,9 @@ class Server:
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, kind, *_):
+        if kind and self.process.poll() is not None:
+            print(f"{self.program} ended with {self.process.returncode}: {self.said()}", file=sys.stderr)
         self.stop()
 
 
@@ -130,9 +140,9 @@ class Postgres(Server):
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         if not wait:
             return process
-        return self.said(process, commands)
+        return self.answer(process, commands)
 
-    def said(self, process, commands):
+    def answer(self, process, commands):
         """What psql says to commands."""
         out, fault = process.communicate(commands)
         if process.returncode != 0:
