@@ -93,8 +93,8 @@ class Annvil:
         return points[0]
 
     def load(self, engine, address, workers):
-        """Loads and stops there: seconds, rows a second, batch. The definition makes no index: a build that is broken off
-        ends some servers."""
+        """Loads and stops there: seconds, rows a second, batch. The definition makes no index, so that nothing is
+        left to break off in the server."""
         process = self.start(engine, address, ["--load-workers", str(workers), "--effort", "40", "--no-recall"])
         self.wait_for("load", process)
         point = self.point("load", process)

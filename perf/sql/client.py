@@ -8,7 +8,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 import time
 
 import annvil
@@ -37,7 +36,7 @@ class Client:
     def annvil_asks(self, clients):
         """Annvil: loads, builds, asks."""
         found = self.annvil.search(self.engine, self.server.address, clients, self.case)
-        self.table = self.server.ask(f"SELECT relname FROM pg_class WHERE relkind = 'r' AND relname LIKE 'annvil\\_%'").strip()
+        self.table = self.server.ask("SELECT relname FROM pg_class WHERE relkind = 'r' AND relname LIKE 'annvil\\_%'").strip()
         if not self.table or "\n" in self.table:
             raise SystemExit(f"the table that annvil left is not known: {self.table!r}")
         return found
@@ -135,7 +134,3 @@ def measure(asked, paths, there, binary, say):
             raise SystemExit(f"pgbench's SELECT does not use the index: {plan}")
         return {"case": client.case, "server": client.server.version, "settings": servers.POSTGRES, "runs": runs,
                 "select": client.statement("$1"), "plan": plan}
-
-
-if __name__ == "__main__":
-    sys.exit("run perf/sql/run")

@@ -36,7 +36,7 @@ def spread(values):
     return {"median": median(values), "min": min(values), "max": max(values)}
 
 
-def best_pgbench(figures, runs, name, better):
+def best_pgbench(figures, name, better):
     """pgbench with one thread or with several, whichever did better by this figure."""
     there = [side for side in ("pgbench", "pgbench-j") if side in figures]
     return better(there, key=lambda side: figures[side][name]["median"])
@@ -47,7 +47,7 @@ def client_goals(client):
     found = []
     for count, figures in client["figures"].items():
         runs = client["runs"][count]
-        cheap, fast = best_pgbench(figures, runs, "cpu_us", min), best_pgbench(figures, runs, "throughput", max)
+        cheap, fast = best_pgbench(figures, "cpu_us", min), best_pgbench(figures, "throughput", max)
         found.append(goal(f"client CPU, {count} clients", cheap, ratio(runs, "cpu_us", cheap), most=CPU_OF_PGBENCH))
         found.append(goal(f"client CPU, {count} clients", "psycopg", ratio(runs, "cpu_us", "psycopg"), most=CPU_OF_PSYCOPG))
         found.append(goal(f"throughput, {count} clients", fast, ratio(runs, "throughput", fast), least=THROUGHPUT))
