@@ -139,7 +139,7 @@ fn pilot(
         vectors: base,
         columns: None,
         workers: plan.load.workers,
-        batch: plan.load.batch_for(&engine.definition),
+        batch: plan.load.batch_for(&engine.definition, rows),
         limit: plan.limits.load,
         query_limit: plan.limits.query,
     };

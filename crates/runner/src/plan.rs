@@ -94,11 +94,12 @@ pub struct LoadPlan {
 }
 
 impl LoadPlan {
-    /// Rows in a batch for an engine.
-    pub fn batch_for(&self, definition: &Definition) -> usize {
+    /// Rows in a batch for an engine and `rows` rows in all: no more than each worker's share.
+    pub fn batch_for(&self, definition: &Definition, rows: usize) -> usize {
         let own = definition.sql.as_ref().and_then(|sql| sql.batch);
         // The definition's size is that of its fastest way.
         let own = own.filter(|_| self.method == LoadMethod::Fastest);
+        let own = own.map(|batch| batch.min(rows.div_ceil(self.workers)).max(1));
         self.batch.or(own).unwrap_or(DEFAULT_BATCH)
     }
 }

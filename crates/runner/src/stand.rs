@@ -205,7 +205,7 @@ impl<'r, 'a, 'm> Stand<'r, 'a, 'm> {
             vectors: dataset.base.clone(),
             columns: columns.map(|c| Arc::new(c.clone())),
             workers: plan.load.workers,
-            batch: plan.load.batch_for(&self.engine.definition),
+            batch: plan.load.batch_for(&self.engine.definition, dataset.base.rows()),
             limit: plan.limits.load,
             query_limit: plan.limits.query,
         };

@@ -23,7 +23,7 @@ impl Stand<'_, '_, '_> {
         point.load.load_rows_counted = Some(loaded.counted);
         point.load.load_rows_per_second = (loaded.seconds > 0.0).then(|| rows as f64 / loaded.seconds);
         point.load.load_workers = Some(plan.workers as u64);
-        point.load.load_batch_rows = Some(plan.batch_for(&self.engine.definition) as u64);
+        point.load.load_batch_rows = Some(plan.batch_for(&self.engine.definition, rows) as u64);
         point.load.load_retries = Some(loaded.retries);
     }
 

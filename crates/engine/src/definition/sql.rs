@@ -90,7 +90,8 @@ pub struct SqlDef {
     /// Two numbers while an index is built: done, total.
     #[serde(default)]
     pub progress: Option<Template>,
-    /// A truth value and, where told, the rows in the index: whether the index is complete. Without it an
+    /// A truth value and, where told, the rows in the index: whether the index is complete; no row where there is
+    /// no index. Without it an
     /// index is complete when the build statement returns.
     #[serde(default)]
     pub readiness: Option<Template>,

@@ -1,75 +1,136 @@
 //! One connection to PostgreSQL.
 
 use super::{
-    error::of_statement,
-    values::{Cells, Raw, Shown, copy_bytes, operand},
+    socket::Socket,
+    values::{CopyBuffer, append_cells, operand},
+    wire::Wire,
 };
 use crate::sql::{
+    address::Address,
     protocol::{Answer, Bound, Canceller, Connection},
     rows::Rows,
     statement::{Bind, Statement},
 };
-use engine::{EngineError, Hits, ReplyKey};
-use postgres::{
-    Client, Row, SimpleQueryMessage, Statement as Prepared, fallible_iterator::FallibleIterator, types::Type,
+use bytes::BytesMut;
+use engine::{EngineError, ErrorKind, Hits, ReplyKey};
+use fallible_iterator::FallibleIterator;
+use postgres_protocol::{
+    IsNull,
+    message::{
+        backend::{DataRowBody, Message},
+        frontend::{self, BindError},
+    },
 };
+use rustls::ClientConfig;
 use std::{
-    io::Write,
-    sync::{Arc, Mutex, PoisonError},
+    io::{Read, Write},
+    sync::Arc,
 };
-use tokio_postgres_rustls::MakeRustlsConnect;
 use types::Value;
+
+/// OIDs of `bigint` and `integer`.
+const INT8: u32 = 20;
+const INT4: u32 = 23;
+
+/// Formats of values.
+const TEXT: i16 = 0;
+const BINARY: i16 = 1;
 
 /// See the module.
 pub(crate) struct PgConnection {
-    client: Client,
-    notices: Arc<Mutex<Vec<String>>>,
-    tls: MakeRustlsConnect,
-    /// The server, for messages.
-    place: String,
+    wire: Wire,
+    address: Arc<Address>,
+    tls: Arc<ClientConfig>,
+    /// Statements prepared so far, for their names.
+    prepared: u64,
+    copy: CopyBuffer,
 }
 
 /// A prepared statement with what is bound at its places.
 pub(crate) struct PgPrepared {
-    statement: Prepared,
+    name: String,
     binds: Vec<Bind>,
-}
-
-impl PgPrepared {
-    /// The values in the order of the places.
-    fn values<'a>(&'a self, bound: &'a Bound<'_, Vec<u8>>) -> impl ExactSizeIterator<Item = Raw<'a>> {
-        self.binds.iter().map(|bind| match bind {
-            Bind::Vector => Raw(Some(bound.vector)),
-            Bind::Operand(at) => Raw(Some(&bound.operands[*at])),
-        })
-    }
+    /// The type of its first column; none where it gives no rows.
+    first: Option<u32>,
 }
 
 impl PgConnection {
-    pub(super) fn new(
-        client: Client,
-        notices: Arc<Mutex<Vec<String>>>,
-        tls: MakeRustlsConnect,
-        place: String,
-    ) -> Self {
-        PgConnection { client, notices, tls, place }
+    pub(super) fn open(address: Arc<Address>, tls: Arc<ClientConfig>) -> Result<Self, EngineError> {
+        let wire = Wire::open(&address, &tls)?;
+        Ok(PgConnection { wire, address, tls, prepared: 0, copy: CopyBuffer::default() })
     }
 
-    fn fault(place: &str) -> impl Fn(postgres::Error) -> EngineError {
-        move |error| of_statement(error, place)
+    /// Puts Bind, Execute and Sync into the output.
+    fn bind<'a>(
+        &mut self,
+        name: &str,
+        values: impl Iterator<Item = Option<&'a [u8]>>,
+        results: i16,
+    ) -> Result<(), EngineError> {
+        let put = |value: Option<&[u8]>, out: &mut BytesMut| match value {
+            None => Ok(IsNull::Yes),
+            Some(bytes) => {
+                out.extend_from_slice(bytes);
+                Ok(IsNull::No)
+            }
+        };
+        let output = &mut self.wire.output;
+        let bound = frontend::bind("", name, [BINARY], values, put, [results], output);
+        bound.map_err(|e| {
+            output.clear();
+            let why = match e {
+                BindError::Conversion(why) => why.to_string(),
+                BindError::Serialization(why) => why.to_string(),
+            };
+            EngineError::new(ErrorKind::Unsupported, format!("the values can't be bound: {why}"))
+        })?;
+        let ended = frontend::execute("", 0, output);
+        frontend::sync(output);
+        ended.map_err(|e| self.wire.broken(&e))
+    }
+
+    fn bind_query(
+        &mut self,
+        prepared: &PgPrepared,
+        bound: &Bound<'_, Vec<u8>>,
+        results: i16,
+    ) -> Result<(), EngineError> {
+        let value = |bind: &Bind| match bind {
+            Bind::Vector => Some(bound.vector),
+            Bind::Operand(at) => Some(bound.operands[*at].as_slice()),
+        };
+        self.bind(&prepared.name, prepared.binds.iter().map(value), results)
+    }
+
+    fn query(&mut self, statement: &str) -> Result<(), EngineError> {
+        frontend::query(statement, &mut self.wire.output).map_err(|e| self.wire.broken(&e))?;
+        self.wire.send()
     }
 }
 
-/// Pushes the key in the first column.
-fn push(row: &Row, hits: &mut Hits) -> Result<(), EngineError> {
-    let wrong = |e: postgres::Error| {
-        EngineError::caused(engine::ErrorKind::WrongAnswer, format!("the first column is no key: {e}"), e)
+/// The cells of a row as texts.
+fn texts(row: &DataRowBody) -> Result<Vec<Option<String>>, EngineError> {
+    let text = |range: Option<std::ops::Range<usize>>| {
+        Ok(range.map(|range| String::from_utf8_lossy(&row.buffer()[range]).into_owned()))
     };
-    match row.columns().first().map(|c| c.type_()) {
-        Some(&Type::INT8) => hits.push_reply(ReplyKey::Int(row.try_get(0).map_err(wrong)?)),
-        Some(&Type::INT4) => hits.push_reply(ReplyKey::Int(row.try_get::<_, i32>(0).map_err(wrong)?.into())),
-        _ => hits.push_reply(ReplyKey::Text(row.try_get(0).map_err(wrong)?)),
-    }
+    row.ranges().map(text).collect().map_err(unreadable)
+}
+
+fn unreadable(error: std::io::Error) -> EngineError {
+    EngineError::new(ErrorKind::WrongAnswer, format!("a row of the answer can't be read: {error}"))
+}
+
+/// Pushes the key in the first column, which came in binary and is of type `kind`.
+fn push(row: &DataRowBody, kind: Option<u32>, hits: &mut Hits) -> Result<(), EngineError> {
+    let first = row.ranges().next().map_err(unreadable)?.flatten();
+    let Some(bytes) = first.map(|range| &row.buffer()[range]) else {
+        return hits.push_reply(ReplyKey::Text("NULL"));
+    };
+    hits.push_reply(match (kind, bytes.len()) {
+        (Some(INT8), 8) => ReplyKey::Int(i64::from_be_bytes(bytes.try_into().unwrap_or_default())),
+        (Some(INT4), 4) => ReplyKey::Int(i32::from_be_bytes(bytes.try_into().unwrap_or_default()).into()),
+        _ => ReplyKey::Bytes(bytes),
+    })
 }
 
 impl Connection for PgConnection {
@@ -81,23 +142,39 @@ impl Connection for PgConnection {
     }
 
     fn run(&mut self, statement: &str) -> Result<(), EngineError> {
-        self.client.batch_execute(statement).map_err(Self::fault(&self.place))
+        self.query(statement)?;
+        self.wire.finish(|_| Ok(()))
     }
 
     fn ask(&mut self, statement: &str) -> Result<Answer, EngineError> {
-        let messages = self.client.simple_query(statement).map_err(Self::fault(&self.place))?;
-        let texts = |message| match message {
-            SimpleQueryMessage::Row(row) => {
-                Some((0..row.len()).map(|i| row.get(i).map(str::to_owned)).collect())
+        self.query(statement)?;
+        let mut answer = Vec::new();
+        self.wire.finish(|message| {
+            if let Message::DataRow(row) = message {
+                answer.push(texts(row)?);
             }
-            _ => None,
-        };
-        Ok(messages.into_iter().filter_map(texts).collect())
+            Ok(())
+        })?;
+        Ok(answer)
     }
 
     fn prepare(&mut self, statement: &Statement) -> Result<PgPrepared, EngineError> {
-        let prepared = self.client.prepare(&statement.text).map_err(Self::fault(&self.place))?;
-        Ok(PgPrepared { statement: prepared, binds: statement.binds.clone() })
+        self.prepared += 1;
+        let name = format!("annvil_{}", self.prepared);
+        let output = &mut self.wire.output;
+        let put = frontend::parse(&name, &statement.text, [], output)
+            .and_then(|()| frontend::describe(b'S', &name, output));
+        frontend::sync(output);
+        put.map_err(|e| self.wire.broken(&e))?;
+        self.wire.send()?;
+        let mut first = None;
+        self.wire.finish(|message| {
+            if let Message::RowDescription(body) = message {
+                first = body.fields().next().map_err(unreadable)?.map(|field| field.type_oid());
+            }
+            Ok(())
+        })?;
+        Ok(PgPrepared { name, binds: statement.binds.clone(), first })
     }
 
     fn search(
@@ -106,21 +183,21 @@ impl Connection for PgConnection {
         bound: &Bound<'_, Vec<u8>>,
         hits: &mut Hits,
     ) -> Result<(), EngineError> {
-        let fault = Self::fault(&self.place);
-        let mut rows = self.client.query_raw(&prepared.statement, prepared.values(bound)).map_err(&fault)?;
-        while let Some(row) = rows.next().map_err(&fault)? {
-            push(&row, hits)?;
-        }
-        Ok(())
+        self.bind_query(prepared, bound, BINARY)?;
+        self.wire.send()?;
+        self.wire.finish(|message| match message {
+            Message::DataRow(row) => push(row, prepared.first, hits),
+            _ => Ok(()),
+        })
     }
 
     fn search_text(&mut self, statement: &str, hits: &mut Hits) -> Result<(), EngineError> {
-        for message in self.client.simple_query(statement).map_err(Self::fault(&self.place))? {
-            if let SimpleQueryMessage::Row(row) = message {
-                hits.push_reply(ReplyKey::Text(row.get(0).unwrap_or("NULL")))?;
-            }
-        }
-        Ok(())
+        self.query(statement)?;
+        self.wire.finish(|message| match message {
+            // In a simple query every value is a text.
+            Message::DataRow(row) => push(row, None, hits),
+            _ => Ok(()),
+        })
     }
 
     fn ask_bound(
@@ -128,50 +205,80 @@ impl Connection for PgConnection {
         prepared: &PgPrepared,
         bound: &Bound<'_, Vec<u8>>,
     ) -> Result<Answer, EngineError> {
-        let fault = Self::fault(&self.place);
-        let mut rows = self.client.query_raw(&prepared.statement, prepared.values(bound)).map_err(&fault)?;
+        self.bind_query(prepared, bound, TEXT)?;
+        self.wire.send()?;
         let mut answer = Vec::new();
-        while let Some(row) = rows.next().map_err(&fault)? {
-            let cells = (0..row.len()).map(|i| row.try_get::<_, Shown>(i).map(|shown| shown.0));
-            answer.push(cells.collect::<Result<Vec<_>, _>>().map_err(&fault)?);
-        }
+        self.wire.finish(|message| {
+            if let Message::DataRow(row) = message {
+                answer.push(texts(row)?);
+            }
+            Ok(())
+        })?;
         Ok(answer)
     }
 
     fn insert(&mut self, prepared: &PgPrepared, rows: &Rows<'_>) -> Result<(), EngineError> {
-        let cells = Cells::of(rows)?;
-        let fault = Self::fault(&self.place);
-        let mut answer = self.client.query_raw(&prepared.statement, cells.iter()).map_err(&fault)?;
-        while answer.next().map_err(&fault)?.is_some() {}
-        Ok(())
+        let (mut bytes, mut cells) = (Vec::new(), Vec::new());
+        append_cells(rows, &mut bytes, &mut cells)?;
+        let values = cells.iter().map(|cell| cell.clone().map(|range| &bytes[range]));
+        self.bind(&prepared.name, values, BINARY)?;
+        self.wire.send()?;
+        self.wire.finish(|_| Ok(()))
     }
 
     fn copy(&mut self, statement: &str, rows: &Rows<'_>) -> Result<(), EngineError> {
-        let bytes = copy_bytes(rows)?;
-        let fault = Self::fault(&self.place);
-        let mut writer = self.client.copy_in(statement).map_err(&fault)?;
-        let sent = writer.write_all(&bytes);
-        // Where the server refused, finishing says why; a broken pipe alone does not.
-        match (writer.finish(), sent) {
-            (Ok(_), Ok(())) => Ok(()),
-            (Err(error), _) => Err(fault(error)),
-            (Ok(_), Err(error)) => Err(EngineError::caused(
-                engine::ErrorKind::Unreachable,
-                format!("{}: the connection broke: {error}", self.place),
-                error,
-            )),
+        self.query(statement)?;
+        match self.wire.receive()? {
+            Message::CopyInResponse(_) => {}
+            Message::ErrorResponse(body) => {
+                let error = super::error::said(body.fields(), &self.wire.place);
+                self.wire.finish(|_| Ok(()))?;
+                return Err(error);
+            }
+            _ => return Err(self.wire.unexpected()),
         }
+        // The server reads what is sent while the next piece is made.
+        let wire = &mut self.wire;
+        match self.copy.write(rows, |piece| wire.send_bytes(piece)) {
+            Ok(()) => frontend::copy_done(&mut wire.output),
+            Err(error) if error.kind() == ErrorKind::Unreachable => return Err(error),
+            Err(error) => {
+                let put = frontend::copy_fail(&error.to_string(), &mut wire.output);
+                put.map_err(|e| wire.broken(&e))?;
+                wire.send()?;
+                // The server repeats our own reason.
+                let _repeated = wire.finish(|_| Ok(()));
+                return Err(error);
+            }
+        }
+        wire.send()?;
+        wire.finish(|_| Ok(()))
     }
 
     fn canceller(&self) -> Canceller {
-        let (token, tls) = (self.client.cancel_token(), self.tls.clone());
+        let (address, tls, (process, key)) = (self.address.clone(), self.tls.clone(), self.wire.process);
         Box::new(move || {
-            // Where it does not get through, it is sent again.
-            let _sent_again = token.cancel_query(tls.clone());
+            let mut request = BytesMut::new();
+            frontend::cancel_request(process, key, &mut request);
+            // Where it does not get through, it is sent again. The server closes when it has taken it.
+            if let Ok(mut socket) = Socket::connect(&address, &tls)
+                && socket.write_all(&request).and_then(|()| socket.flush()).is_ok()
+            {
+                let _closed = socket.read(&mut [0]);
+            }
         })
     }
 
     fn notices(&mut self) -> Vec<String> {
-        std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.wire.notices)
+    }
+}
+
+impl Drop for PgConnection {
+    fn drop(&mut self) {
+        self.wire.output.clear();
+        frontend::terminate(&mut self.wire.output);
+        // A server that is gone needs no goodbye.
+        let _gone = self.wire.send();
     }
 }

@@ -1,90 +1,82 @@
-//! What PostgreSQL and its client say, as errors of ours. Each says its cause itself, in full and once.
+//! What PostgreSQL says, as errors of ours. Codes: appendix "PostgreSQL Error Codes" of its manual.
 
-use crate::sql::address::{Address, password_hint, unreachable};
+use crate::sql::address::{Address, password_hint};
 use engine::{EngineError, ErrorKind};
-use postgres::{Error, error::SqlState};
-use std::error::Error as _;
+use fallible_iterator::FallibleIterator;
+use postgres_protocol::message::backend::ErrorFields;
 
-/// An error while connecting.
-pub(super) fn of_connecting(error: Error, address: &Address) -> EngineError {
-    let place = address.place();
-    let Some(said) = error.as_db_error() else {
-        let cause = deepest(&error);
-        // What the client finds out by itself is no matter of the network.
-        if cause.contains("password") {
-            let text = format!("{place}: the server wants a password; {}", password_hint(false));
-            return EngineError::new(ErrorKind::Denied, text);
-        }
-        if error.to_string().contains("TLS") || cause.contains("certificate") || cause.contains("TLS") {
-            let text = format!(
-                "{place}: TLS failed: {cause}; name the CA by sslrootcert=FILE, or see sslmode in docs/engines.md"
-            );
-            return EngineError::new(ErrorKind::Unreachable, text);
-        }
-        return unreachable(&place, &cause);
-    };
-    let class = &said.code().code()[..2];
-    let message = said.message();
-    if class == "28" {
-        let hint = password_hint(address.password.is_some());
-        return EngineError::new(ErrorKind::Denied, format!("{place}: {message}; {hint}"));
+/// The parts of an error that matter here.
+#[derive(Default)]
+struct Said {
+    code: String,
+    message: String,
+    more: Vec<String>,
+}
+
+impl Said {
+    fn read(fields: ErrorFields<'_>) -> Self {
+        let mut said = Said::default();
+        let each = |field: postgres_protocol::message::backend::ErrorField<'_>| {
+            let value = String::from_utf8_lossy(field.value_bytes()).replace('\n', " ");
+            match field.type_() {
+                b'C' => said.code = value,
+                b'M' => said.message = value,
+                // Detail and hint.
+                b'D' | b'H' => said.more.push(value),
+                _ => {}
+            }
+            Ok(())
+        };
+        // An answer that can't be read to its end leaves what was read.
+        let _read = fields.for_each(each);
+        said
     }
-    let kind = kind_of(&error);
-    EngineError::new(kind, format!("{place}: {message}"))
+
+    fn kind(&self) -> ErrorKind {
+        match self.code.as_str() {
+            // No privilege, or a server that only reads.
+            "42501" | "25006" => ErrorKind::Denied,
+            // Serialization failure, deadlock, lock not available.
+            "40001" | "40P01" | "55P03" => ErrorKind::Conflict,
+            // Canceled, by us or by a time limit of the server.
+            "57014" => ErrorKind::Timeout,
+            code => match code.get(..2) {
+                Some("28") => ErrorKind::Denied,
+                Some("08" | "57") => ErrorKind::Unreachable,
+                Some("53") => ErrorKind::Overloaded,
+                _ => ErrorKind::Refused,
+            },
+        }
+    }
 }
 
 /// An error of a statement.
-pub(super) fn of_statement(error: Error, place: &str) -> EngineError {
-    let kind = kind_of(&error);
-    let text = match error.as_db_error() {
-        Some(said) => {
-            let mut text = format!("{place}: {} ({})", said.message(), said.code().code());
-            // cases.md 100: the usual container gives 64 MB.
-            if said.message().contains("shared memory segment") {
-                text.push_str(
-                    "; give the server a larger /dev/shm (--shm-size), or build with --build-threads 1",
-                );
-            }
-            for more in [said.detail(), said.hint()].into_iter().flatten() {
-                text.push_str(&format!("; {}", more.replace('\n', " ")));
-            }
-            text
-        }
-        None if error.is_closed() => format!("{place}: the server closed the connection"),
-        None if kind == ErrorKind::Unreachable => {
-            format!("{place}: the connection broke: {}", deepest(&error))
-        }
-        None => format!("{place}: {error}: {}", deepest(&error)),
-    };
-    EngineError::new(kind, text)
+pub(super) fn said(fields: ErrorFields<'_>, place: &str) -> EngineError {
+    let said = Said::read(fields);
+    let mut text = format!("{place}: {} ({})", said.message, said.code);
+    // cases.md 100: the usual container gives 64 MB.
+    if said.message.contains("shared memory segment") {
+        text.push_str("; give the server a larger /dev/shm (--shm-size), or build with --build-threads 1");
+    }
+    for more in &said.more {
+        text.push_str("; ");
+        text.push_str(more);
+    }
+    EngineError::new(said.kind(), text)
 }
 
-fn kind_of(error: &Error) -> ErrorKind {
-    let Some(code) = error.code() else {
-        let broken = error.is_closed() || error.source().is_some_and(|e| e.is::<std::io::Error>());
-        return if broken { ErrorKind::Unreachable } else { ErrorKind::Refused };
-    };
-    if *code == SqlState::INSUFFICIENT_PRIVILEGE {
-        return ErrorKind::Denied;
+/// An error while logging in.
+pub(super) fn of_login(fields: ErrorFields<'_>, address: &Address) -> EngineError {
+    let said = Said::read(fields);
+    let place = address.place();
+    if said.code.starts_with("28") {
+        let hint = password_hint(address.password.is_some());
+        return EngineError::new(ErrorKind::Denied, format!("{place}: {}; {hint}", said.message));
     }
-    if [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED, SqlState::LOCK_NOT_AVAILABLE]
-        .contains(code)
-    {
-        return ErrorKind::Conflict;
-    }
-    match &code.code()[..2] {
-        "28" => ErrorKind::Denied,
-        "08" | "57" if *code == SqlState::QUERY_CANCELED => ErrorKind::Timeout,
-        "08" | "57" => ErrorKind::Unreachable,
-        "53" => ErrorKind::Overloaded,
-        _ => ErrorKind::Refused,
-    }
+    EngineError::new(said.kind(), format!("{place}: {}", said.message))
 }
 
-fn deepest(error: &Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(next) = cause.source() {
-        cause = next;
-    }
-    cause.to_string()
+/// We are not let in.
+pub(super) fn denied(place: &str, why: &str) -> EngineError {
+    EngineError::new(ErrorKind::Denied, format!("{place}: {why}"))
 }

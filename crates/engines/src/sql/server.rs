@@ -214,7 +214,11 @@ impl<P: Protocol> Engine for SqlEngine<P> {
         };
         let table = self.0.table()?;
         let answer = self.0.connect()?.ask(&fill(template, table.names())?)?;
-        let mut row = answer.into_iter().next().unwrap_or_default().into_iter();
+        let Some(row) = answer.into_iter().next() else {
+            let text = format!("{} has no index {}_iv to wait for", self.0.definition.name, table.spec.name);
+            return Err(EngineError::new(ErrorKind::WrongAnswer, text));
+        };
+        let mut row = row.into_iter();
         let ready = row.next().flatten().is_some_and(|v| ["t", "true", "1"].contains(&v.as_str()));
         let indexed = row.next().flatten().map(|v| number(&v, template)).transpose()?;
         Ok(Readiness { ready, indexed })

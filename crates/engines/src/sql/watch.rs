@@ -16,6 +16,9 @@ use std::{
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 const ASK_EVERY: u32 = 10;
 
+/// Every how many looks a stop is sent again: the first may have come between two statements.
+const CANCEL_EVERY: u32 = 40;
+
 /// Runs statements one after the other.
 ///
 /// # Errors
@@ -32,13 +35,15 @@ pub(crate) fn run<P: Protocol>(
     let result = thread::scope(|scope| {
         let watcher = || {
             let mut second = progress.and_then(|_| shared.connect().ok());
-            let mut looks = 0;
+            let (mut looks, mut stopped) = (0, 0);
             while !done.load(Ordering::Acquire) {
                 thread::sleep(LOOK_EVERY);
                 looks += 1;
                 if control.stopped() {
-                    // Again and again: the first may come between two statements.
-                    cancel();
+                    if stopped % CANCEL_EVERY == 0 {
+                        cancel();
+                    }
+                    stopped += 1;
                 }
                 if let (Some(text), Some(open)) = (progress, second.as_mut())
                     && looks % ASK_EVERY == 0
