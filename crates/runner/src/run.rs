@@ -356,7 +356,10 @@ impl<'a> Run<'a> {
 
     /// Counts an engine as one that could not be set up.
     pub(crate) fn set_up_failed(&mut self, engine: &ResolvedEngine, why: &str) {
-        self.unreachable.push((engine.definition.name.clone(), why.to_owned()));
+        let entry = (engine.definition.name.clone(), why.to_owned());
+        if !self.unreachable.contains(&entry) {
+            self.unreachable.push(entry);
+        }
     }
 
     /// Tells and keeps what an engine has set too small for the data. It reaches the file with the manifest's

@@ -10,10 +10,10 @@ pub(super) fn of_connecting(error: Error, address: &Address) -> EngineError {
     match &error {
         Error::MySqlError(said) if matches!(said.code, 1044 | 1045 | 1698) => {
             let hint = password_hint(address.password.is_some());
-            EngineError::caused(ErrorKind::Denied, format!("{place}: {}; {hint}", said.message), error)
+            EngineError::new(ErrorKind::Denied, format!("{place}: {}; {hint}", said.message))
         }
         Error::MySqlError(said) => {
-            EngineError::caused(kind_of(&error), format!("{place}: {} ({})", said.message, said.code), error)
+            EngineError::new(kind_of(&error), format!("{place}: {} ({})", said.message, said.code))
         }
         Error::TlsError(cause) => {
             let text = format!(
@@ -39,7 +39,10 @@ pub(super) fn of_connecting(error: Error, address: &Address) -> EngineError {
 pub(super) fn of_statement(error: Error, place: &str) -> EngineError {
     let kind = kind_of(&error);
     let text = match &error {
-        Error::MySqlError(said) => format!("{place}: {} ({})", said.message, said.code),
+        // That is all there is; the client's error would say it once more.
+        Error::MySqlError(said) => {
+            return EngineError::new(kind, format!("{place}: {} ({})", said.message, said.code));
+        }
         _ if kind == ErrorKind::Unreachable => format!("{place}: the connection broke: {error}"),
         _ => format!("{place}: {error}"),
     };
@@ -58,8 +61,8 @@ fn kind_of(error: &Error) -> ErrorKind {
     match code {
         // Deadlock, lock time-out, row changed since it was read.
         1213 | 1205 | 1020 => ErrorKind::Conflict,
-        // No access to database, table, column, or for want of a privilege.
-        1044 | 1045 | 1142 | 1143 | 1227 | 1698 => ErrorKind::Denied,
+        // No access to database, table, column, for want of a privilege, or to a server that is read-only.
+        1044 | 1045 | 1142 | 1143 | 1227 | 1290 | 1698 => ErrorKind::Denied,
         // Disk full, out of memory, too many connections, table full.
         1021 | 1037 | 1038 | 1040 | 1041 | 1114 => ErrorKind::Overloaded,
         // Killed or out of time.

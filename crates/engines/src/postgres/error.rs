@@ -27,10 +27,9 @@ pub(super) fn of_connecting(error: Error, address: &Address) -> EngineError {
     let message = said.message();
     if class == "28" {
         let hint = password_hint(address.password.is_some());
-        return EngineError::caused(ErrorKind::Denied, format!("{place}: {message}; {hint}"), error);
+        return EngineError::new(ErrorKind::Denied, format!("{place}: {message}; {hint}"));
     }
-    let kind = kind_of(&error);
-    EngineError::caused(kind, format!("{place}: {message}"), error)
+    EngineError::new(kind_of(&error), format!("{place}: {message}"))
 }
 
 /// An error of a statement.
@@ -42,7 +41,8 @@ pub(super) fn of_statement(error: Error, place: &str) -> EngineError {
             for more in [said.detail(), said.hint()].into_iter().flatten() {
                 text.push_str(&format!("; {}", more.replace('\n', " ")));
             }
-            text
+            // That is all there is; the client's error would say it once more.
+            return EngineError::new(kind, text);
         }
         None if error.is_closed() => format!("{place}: the server closed the connection"),
         None if kind == ErrorKind::Unreachable => {
@@ -58,7 +58,7 @@ fn kind_of(error: &Error) -> ErrorKind {
         let broken = error.is_closed() || error.source().is_some_and(|e| e.is::<std::io::Error>());
         return if broken { ErrorKind::Unreachable } else { ErrorKind::Refused };
     };
-    if *code == SqlState::INSUFFICIENT_PRIVILEGE {
+    if [SqlState::INSUFFICIENT_PRIVILEGE, SqlState::READ_ONLY_SQL_TRANSACTION].contains(code) {
         return ErrorKind::Denied;
     }
     if [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED, SqlState::LOCK_NOT_AVAILABLE]

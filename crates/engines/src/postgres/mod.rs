@@ -81,6 +81,10 @@ impl Protocol for Postgres {
         Ok(PgConnection::new(client, notices, self.tls.clone(), address.place()))
     }
 
+    fn place(&self) -> String {
+        self.address.place()
+    }
+
     fn client(&self) -> String {
         // The version of Cargo.lock; a test holds them together.
         "rust-postgres 0.19 (tokio-postgres 0.7)".to_owned()
