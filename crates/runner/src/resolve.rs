@@ -149,6 +149,27 @@ fn check_filters(engine: &ResolvedEngine, material: &Material) -> Result<(), Run
     Ok(())
 }
 
+/// Refuses an index on a column that no table will have, which embedded engines would pass over in silence.
+///
+/// # Errors
+/// Where the data set has no such column, or no filter is measured, so that no column is loaded.
+pub(crate) fn check_index_columns(plan: &Plan, material: &Material) -> Result<(), RunnerError> {
+    let Some(first) = plan.load.index_columns.first() else { return Ok(()) };
+    let Some(columns) = crate::stand_figures::loaded_columns(material) else {
+        return Err(RunnerError::Plan(format!(
+            "--index-column {first}: columns are loaded only where a filter is measured; give a --filter, or leave it out"
+        )));
+    };
+    let lacking = plan.load.index_columns.iter().find(|name| columns.get(name).is_none());
+    let Some(name) = lacking else { return Ok(()) };
+    let known: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
+    Err(RunnerError::Plan(format!(
+        "--index-column {name}: {} has no such column; it has: {}",
+        material.dataset.name,
+        known.join(", ")
+    )))
+}
+
 /// The definition's ladder. An engine that raises its effort to k would measure the same point
 /// several times below k, so those steps are left out.
 fn default_ladder(def: &engine::EffortDef, k: u64) -> Vec<u64> {

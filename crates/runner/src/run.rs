@@ -110,7 +110,9 @@ pub fn prepare_plan(plan: &Plan, with: &Preparation<'_>) -> Result<Prepared, Run
     let engines = resolve::engines(plan)?;
     let mut materials = Vec::new();
     for source in &plan.datasets {
-        materials.push(prepare(source, plan, with)?);
+        let material = prepare(source, plan, with)?;
+        resolve::check_index_columns(plan, &material)?;
+        materials.push(material);
     }
     let mut points = 0;
     for material in &materials {

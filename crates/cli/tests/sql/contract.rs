@@ -80,7 +80,7 @@ fn mariadb_keeps_the_contract() {
                 ["filter_few", "zero_vector"].contains(&name.as_str()),
                 "{words}: lacks {name}: {reason}"
             );
-            assert!(reason.len() > 20 && reason.contains("(found: "), "{words}: {name}: {reason}");
+            assert!(reason.len() > 20, "{words}: {name}: {reason}");
         }
     }
     // The walk ends early only now and then; the zero vector is always lacking.

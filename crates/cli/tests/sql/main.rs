@@ -21,3 +21,4 @@ mod secrets;
 mod servers;
 mod sizes;
 mod tls;
+mod tls_proxy;

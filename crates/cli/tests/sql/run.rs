@@ -51,7 +51,7 @@ fn four_engines_stand_in_one_table_one_report_and_one_record() {
         assert!(recall.len() == 2 && recall[0] < recall[1] && recall[1] > 0.95, "{engine}: {recall:?}");
     }
     let page = std::fs::read_to_string(s.path().join("r/report.html")).expect("a report");
-    says(&page, &["PostgreSQL with pgvector", "MariaDB", "USearch", "Flat (exact scan)", "server processes"]);
+    says(&page, &["PostgreSQL with pgvector", "MariaDB", "USearch", "Flat (exact scan)"]);
     // cases.md 66: what is not the same for all stands in the record and on the page.
     let findings = crate::cases::findings(&s, "r");
     says(&findings, &["unequal_parameters", "quantization is not the same for all engines"]);

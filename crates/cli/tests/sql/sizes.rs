@@ -124,11 +124,15 @@ fn case_52_the_build_ends_when_the_index_is_whole() {
 #[test]
 fn a_build_past_its_limit_is_stopped_on_the_server_too() {
     for (product, heavy, busy) in [
-        (Postgres, ["m=100", "ef_construction=1000"], "SELECT pid FROM pg_stat_progress_create_index"),
+        (
+            Postgres,
+            ["m=100", "ef_construction=1000"],
+            "SELECT pid FROM pg_stat_progress_create_index WHERE datname = current_database()",
+        ),
         (
             MariaDb,
-            ["m=200", "m=200"],
-            "SELECT id FROM information_schema.processlist WHERE info LIKE 'ALTER TABLE annvil%'",
+            ["m=100", "m=100"],
+            "SELECT id FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE 'ALTER TABLE annvil%'",
         ),
     ] {
         let Some(database) = database(product, "build_limit") else { continue };

@@ -16,10 +16,7 @@ pub(super) fn of_connecting(error: Error, address: &Address) -> EngineError {
             EngineError::new(kind_of(&error), format!("{place}: {} ({})", said.message, said.code))
         }
         Error::TlsError(cause) => {
-            let text = format!(
-                "{place}: TLS failed: {cause}; name the CA by sslrootcert=FILE, or see sslmode in docs/engines.md"
-            );
-            EngineError::caused(ErrorKind::Unreachable, text, error)
+            EngineError::new(ErrorKind::Unreachable, tls_failed(&place, &cause.to_string()))
         }
         Error::DriverError(DriverError::TlsNotSupported) => {
             let text = format!("{place}: the server has no TLS, which sslmode demands");
@@ -27,12 +24,24 @@ pub(super) fn of_connecting(error: Error, address: &Address) -> EngineError {
         }
         Error::DriverError(DriverError::CouldNotConnect(Some((_, cause, _)))) => unreachable(&place, cause),
         Error::DriverError(DriverError::ConnectTimeout) => unreachable(&place, "no answer in time"),
-        Error::IoError(cause) if cause.to_string().contains("certificate") => {
-            let text = format!("{place}: TLS failed: {cause}; name the CA by sslrootcert=FILE");
-            EngineError::caused(ErrorKind::Unreachable, text, error)
-        }
-        other => unreachable(&place, &other.to_string()),
+        other => match tls_cause(&other.to_string()) {
+            Some(cause) => EngineError::new(ErrorKind::Unreachable, tls_failed(&place, &cause)),
+            None => unreachable(&place, &other.to_string()),
+        },
     }
+}
+
+fn tls_failed(place: &str, cause: &str) -> String {
+    format!(
+        "{place}: TLS failed: {cause}; name the CA by sslrootcert=FILE, or see sslmode in docs/engines.md"
+    )
+}
+
+/// What went wrong in a handshake: the client wraps it into an error of reading or writing.
+fn tls_cause(text: &str) -> Option<String> {
+    let about_tls = ["certificate", "fatal alert", "TLS"].iter().any(|word| text.contains(word));
+    let inner = text.rsplit_once('`').map_or(text, |(_, inner)| inner);
+    about_tls.then(|| inner.trim_end_matches([' ', '}', '\'']).to_owned())
 }
 
 /// An error of a statement.

@@ -15,7 +15,8 @@ pub(super) fn of_connecting(error: Error, address: &Address) -> EngineError {
             let text = format!("{place}: the server wants a password; {}", password_hint(false));
             return EngineError::caused(ErrorKind::Denied, text, error);
         }
-        if error.to_string().contains("TLS") || cause.contains("certificate") || cause.contains("TLS") {
+        let about_tls = ["certificate", "fatal alert", "TLS"].iter().any(|word| cause.contains(word));
+        if about_tls || error.to_string().contains("TLS") {
             let text = format!(
                 "{place}: TLS failed: {cause}; name the CA by sslrootcert=FILE, or see sslmode in docs/engines.md"
             );

@@ -256,10 +256,12 @@ impl<P: Protocol> Engine for SqlEngine<P> {
 
     fn sizes(&self) -> Result<Sizes, EngineError> {
         let table = self.0.table()?;
-        Ok(Sizes {
-            index: self.0.number(self.0.sql.index_size.as_ref(), table.names())?,
-            table: self.0.number(self.0.sql.table_size.as_ref(), table.names())?,
-        })
+        // An ordinary user may not be allowed to ask (MariaDB's PROCESS privilege): unknown then, and no failure.
+        let allowed = |template: &Option<Template>| match self.0.number(template.as_ref(), table.names()) {
+            Err(e) if e.kind() == ErrorKind::Denied => Ok(None),
+            known => known,
+        };
+        Ok(Sizes { index: allowed(&self.0.sql.index_size)?, table: allowed(&self.0.sql.table_size)? })
     }
 
     fn advice(&self) -> Result<Vec<String>, EngineError> {
