@@ -82,7 +82,6 @@ pub fn builds(
     material: &Material,
 ) -> Result<Vec<ResolvedBuild>, RunnerError> {
     check_filters(engine, material)?;
-    check_index_columns(plan, material)?;
     let default = vec![crate::BuildPlan::default()];
     let wanted = if engine.plan.builds.is_empty() { &default } else { &engine.plan.builds };
     let threads = match plan.build_threads {
@@ -151,7 +150,10 @@ fn check_filters(engine: &ResolvedEngine, material: &Material) -> Result<(), Run
 }
 
 /// Refuses an index on a column that the data set has not.
-fn check_index_columns(plan: &Plan, material: &Material) -> Result<(), RunnerError> {
+///
+/// # Errors
+/// With the columns that there are.
+pub(crate) fn check_index_columns(plan: &Plan, material: &Material) -> Result<(), RunnerError> {
     let columns = material.dataset.columns.as_ref();
     let known: Vec<&str> = columns.into_iter().flat_map(|c| c.iter()).map(|c| c.name.as_str()).collect();
     match plan.load.index_columns.iter().find(|name| !known.contains(&name.as_str())) {

@@ -105,7 +105,9 @@ pub fn prepare_plan(plan: &Plan, with: &Preparation<'_>) -> Result<Prepared, Run
     let engines = resolve::engines(plan)?;
     let mut materials = Vec::new();
     for source in &plan.datasets {
-        materials.push(prepare(source, plan, with)?);
+        let material = prepare(source, plan, with)?;
+        resolve::check_index_columns(plan, &material)?;
+        materials.push(material);
     }
     let mut points = 0;
     for material in &materials {
@@ -351,7 +353,10 @@ impl<'a> Run<'a> {
 
     /// Counts an engine as one that could not be set up.
     pub(crate) fn set_up_failed(&mut self, engine: &ResolvedEngine, why: &str) {
-        self.unreachable.push((engine.definition.name.clone(), why.to_owned()));
+        let entry = (engine.definition.name.clone(), why.to_owned());
+        if !self.unreachable.contains(&entry) {
+            self.unreachable.push(entry);
+        }
     }
 
     /// Tells and keeps what an engine has set too small for the data. It reaches the file with the manifest's

@@ -198,7 +198,14 @@ impl<'r, 'a, 'm> Stand<'r, 'a, 'm> {
             load: plan.load.method,
             index: self.build.index.clone(),
         };
-        ask(engine, self.run.request.asking(), "making the table", move |e| e.create(&table))?;
+        let made = ask(engine, self.run.request.asking(), "making the table", move |e| e.create(&table));
+        if let Err(error) = &made
+            && error.kind() == ErrorKind::Refused
+        {
+            // A table of this name that is not ours, say: the engine could not be set up.
+            self.run.set_up_failed(self.engine, &chain(error));
+        }
+        made?;
         let advice = ask(engine, self.run.request.asking(), "settings", |e| e.advice())?;
         self.run.advise(self.engine, advice);
         let spec = LoadSpec {
@@ -315,6 +322,9 @@ impl<'r, 'a, 'm> Stand<'r, 'a, 'm> {
                 crate::conductor::closed_loop(engine, &search, &spec, &run.request.interrupted, watch)
             })
             .map_err(fault)?;
+        if let Some(lost) = sweep::lost(&measured) {
+            return Err(fault(lost));
+        }
         usage.stop(self.engine, self.run.request.plan.limits.client_cpu, point);
         let after = if measured.cut_short.is_none() { ready()? } else { before };
         let rows = self.material.dataset.base.rows() as u64;
@@ -377,7 +387,7 @@ impl<'r, 'a, 'm> Stand<'r, 'a, 'm> {
         point.status = Status::Failed;
         point.code = Some(error.kind().name().to_owned());
         point.reason = Some(chain(&error));
-        if point.phase != Phase::Sweep && matches!(error.kind(), ErrorKind::Unreachable | ErrorKind::Denied) {
+        if matches!(error.kind(), ErrorKind::Unreachable | ErrorKind::Denied) {
             self.run.set_up_failed(self.engine, &chain(&error));
         }
         self.run.finish_point(point)?;

@@ -6,6 +6,7 @@ use crate::{
     stand::{Cell, Stand},
     stand_figures::push_flag,
 };
+use engine::{EngineError, ErrorKind};
 use exact::{QueryScore, Scorer};
 use hdrhistogram::Histogram;
 use record::{Flag, Point, RawPoint, Status};
@@ -59,6 +60,19 @@ pub(crate) fn describe(
         point.reason = Some(format!("only {done} of {all} windows were measured: {error}"));
     }
     Ok(raw(measured, scores.as_ref()))
+}
+
+/// Why the server is gone: the last query of every client found no connection any more. The point has no
+/// figure then, and a resumed run measures it anew.
+pub(crate) fn lost(measured: &Measured) -> Option<EngineError> {
+    let clients = &measured.windows.last()?.clients;
+    let last = |client: &ClientLog| {
+        let (at, kind, text) = client.errors.last()?;
+        let gone = at + 1 == client.sent.len() && *kind == ErrorKind::Unreachable;
+        gone.then(|| text.clone())
+    };
+    let texts: Vec<String> = clients.iter().map(last).collect::<Option<_>>()?;
+    texts.into_iter().next().map(|text| EngineError::new(ErrorKind::Unreachable, text))
 }
 
 fn throughput(measured: &Measured, point: &mut Point) {

@@ -338,6 +338,9 @@ fn verdict(outcome: &RunOutcome, args: &RunArgs, printer: &Printer) -> anyhow::R
         return Ok(Outcome::Interrupted);
     }
     if !outcome.unreachable.is_empty() {
+        for (engine, why) in &outcome.unreachable {
+            printer.error(&format!("{engine}: {why}"));
+        }
         return Ok(Outcome::Engine);
     }
     if outcome.manifest.verdict.as_ref().is_none_or(|v| !v.valid) {

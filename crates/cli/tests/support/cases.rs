@@ -117,24 +117,18 @@ pub(crate) fn text(path: &Path) -> String {
 
 /// A small data set made here by `annvil dataset generate`: `rows` x 8, with columns.
 pub(crate) fn generated(s: &Scratch, name: &str, rows: usize, queries: usize, metric: &str) -> PathBuf {
-    let (rows, queries) = (rows.to_string(), queries.to_string());
-    s.ok(&[
-        "dataset",
-        "generate",
-        "--out",
-        name,
-        "--rows",
-        &rows,
-        "--queries",
-        &queries,
-        "--dim",
-        "8",
-        "--k",
-        "20",
-        "--metric",
-        metric,
-        "--quiet",
-    ]);
+    generate(s, name, rows, queries, 8, metric)
+}
+
+/// The same under L2, of `dim` components.
+pub(crate) fn generated_of(s: &Scratch, name: &str, rows: usize, queries: usize, dim: usize) -> PathBuf {
+    generate(s, name, rows, queries, dim, "l2")
+}
+
+fn generate(s: &Scratch, name: &str, rows: usize, queries: usize, dim: usize, metric: &str) -> PathBuf {
+    let (rows, queries, dim) = (rows.to_string(), queries.to_string(), dim.to_string());
+    let size = ["--rows", &rows, "--queries", &queries, "--dim", &dim, "--k", "20"];
+    s.ok(&[&["dataset", "generate", "--out", name, "--metric", metric, "--quiet"][..], &size].concat());
     s.path().join(name)
 }
 

@@ -89,6 +89,10 @@ impl Protocol for MySql {
         Ok(MyConnection::new(connection, options, self.address.place()))
     }
 
+    fn place(&self) -> String {
+        self.address.place()
+    }
+
     fn client(&self) -> String {
         "rust-mysql-simple 28".to_owned()
     }

@@ -48,6 +48,10 @@ impl Protocol for Postgres {
         PgConnection::open(self.address.clone(), self.tls.clone())
     }
 
+    fn place(&self) -> String {
+        self.address.place()
+    }
+
     fn client(&self) -> String {
         "annvil's own, with postgres-protocol 0.6".to_owned()
     }

@@ -23,6 +23,9 @@ pub(crate) trait Protocol: Send + Sync + 'static {
     /// Where the server can't be reached or does not let us in.
     fn connect(&self) -> Result<Self::Connection, EngineError>;
 
+    /// The server, for messages: host and port, or the socket.
+    fn place(&self) -> String;
+
     /// The client library with its version.
     fn client(&self) -> String;
 

@@ -4,6 +4,7 @@
 //! says comes from the definition; what is here is the order of things and the reading of answers.
 
 use super::{
+    address::{CONNECT_WITHIN, unreachable},
     point::Point,
     protocol::{Answer, Connection, Protocol},
     read_back,
@@ -15,7 +16,14 @@ use engine::{
     Control, Definition, EncodedSearch, Engine, EngineError, ErrorKind, Identity, IndexInfo, IndexSpec,
     Names, QueryPlan, Readiness, SearchSpec, Session, Setting, Sizes, TableSpec, Template, sql::SqlDef,
 };
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::{
+    sync::{Arc, Mutex, PoisonError, RwLock, mpsc},
+    thread,
+    time::Duration,
+};
+
+/// How long a connection may take until the server has let us in.
+const GREETED_WITHIN: Duration = CONNECT_WITHIN.saturating_add(Duration::from_secs(1));
 
 /// What the engine and its sessions share.
 pub(crate) struct Shared<P> {
@@ -40,9 +48,21 @@ impl<P: Protocol> Shared<P> {
         })
     }
 
-    /// A connection with the definition's session settings.
-    pub(crate) fn connect(&self) -> Result<P::Connection, EngineError> {
-        let mut connection = self.protocol.connect()?;
+    /// A connection with the definition's session settings. Whatever takes the port but says nothing is given
+    /// up after a while: the clients themselves limit no more than the connecting.
+    pub(crate) fn connect(self: &Arc<Self>) -> Result<P::Connection, EngineError> {
+        let (tell, told) = mpsc::channel();
+        let shared = self.clone();
+        let fault = |e| EngineError::caused(ErrorKind::Overloaded, "a thread could not be started", e);
+        let greet = move || {
+            // Nobody listens where the connection was given up.
+            let _nobody = tell.send(shared.protocol.connect());
+        };
+        thread::Builder::new().name("connect".into()).spawn(greet).map_err(fault)?;
+        let mut connection = told.recv_timeout(GREETED_WITHIN).unwrap_or_else(|_| {
+            let text = format!("no answer within {} s", GREETED_WITHIN.as_secs());
+            Err(unreachable(&self.protocol.place(), &text))
+        })?;
         for statement in fill_all(&self.sql.session, &Names::default())? {
             connection.run(&statement)?;
         }
@@ -50,13 +70,17 @@ impl<P: Protocol> Shared<P> {
     }
 
     /// Asks for one text.
-    fn text(&self, template: &Template, names: &Names) -> Result<Option<String>, EngineError> {
+    fn text(self: &Arc<Self>, template: &Template, names: &Names) -> Result<Option<String>, EngineError> {
         let answer = self.connect()?.ask(&fill(template, names)?)?;
         Ok(answer.into_iter().next().and_then(|row| row.into_iter().next()).flatten())
     }
 
     /// Asks for one number; none where the answer is NULL or empty.
-    fn number(&self, template: Option<&Template>, names: &Names) -> Result<Option<u64>, EngineError> {
+    fn number(
+        self: &Arc<Self>,
+        template: Option<&Template>,
+        names: &Names,
+    ) -> Result<Option<u64>, EngineError> {
         let Some(template) = template else { return Ok(None) };
         self.text(template, names)?.map(|text| number(&text, template)).transpose()
     }
@@ -120,7 +144,7 @@ impl<P: Protocol> SqlEngine<P> {
     ) -> Result<(), EngineError> {
         let mut connection = self.0.connect()?;
         let progress = self.0.sql.progress.as_ref().map(|t| fill(t, names)).transpose()?;
-        let result = watch::run(&*self.0, &mut connection, statements, progress.as_deref(), control);
+        let result = watch::run(&self.0, &mut connection, statements, progress.as_deref(), control);
         *self.0.remarks.lock().unwrap_or_else(PoisonError::into_inner) = connection.notices();
         result
     }
@@ -236,10 +260,12 @@ impl<P: Protocol> Engine for SqlEngine<P> {
 
     fn sizes(&self) -> Result<Sizes, EngineError> {
         let table = self.0.table()?;
-        Ok(Sizes {
-            index: self.0.number(self.0.sql.index_size.as_ref(), table.names())?,
-            table: self.0.number(self.0.sql.table_size.as_ref(), table.names())?,
-        })
+        // An ordinary user may not be allowed to ask (MariaDB's PROCESS privilege): unknown then, and no failure.
+        let allowed = |template: &Option<Template>| match self.0.number(template.as_ref(), table.names()) {
+            Err(e) if e.kind() == ErrorKind::Denied => Ok(None),
+            known => known,
+        };
+        Ok(Sizes { index: allowed(&self.0.sql.index_size)?, table: allowed(&self.0.sql.table_size)? })
     }
 
     fn advice(&self) -> Result<Vec<String>, EngineError> {

@@ -7,6 +7,7 @@ use super::{
 };
 use engine::{Control, EngineError, ErrorKind};
 use std::{
+    sync::Arc,
     sync::atomic::{AtomicBool, Ordering},
     thread,
     time::Duration,
@@ -24,7 +25,7 @@ const CANCEL_EVERY: u32 = 40;
 /// # Errors
 /// What the server says; [`ErrorKind::Stopped`] where `control` stopped it.
 pub(crate) fn run<P: Protocol>(
-    shared: &Shared<P>,
+    shared: &Arc<Shared<P>>,
     connection: &mut P::Connection,
     statements: &[String],
     progress: Option<&str>,
