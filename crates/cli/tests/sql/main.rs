@@ -16,6 +16,7 @@ mod filters;
 mod killed;
 mod loading;
 mod plans;
+mod readme;
 mod run;
 mod secrets;
 mod servers;

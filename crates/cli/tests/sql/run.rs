@@ -56,7 +56,7 @@ fn four_engines_stand_in_one_table_one_report_and_one_record() {
     let findings = crate::cases::findings(&s, "r");
     says(&findings, &["unequal_parameters", "quantization is not the same for all engines"]);
     says(&page, &["quantization is not the same for all engines"]);
-    for (engine, version) in [("pgvector", "PostgreSQL 1"), ("mariadb", "MariaDB 1")] {
+    for (engine, version) in [("pgvector", "18."), ("mariadb", "11.8")] {
         manifest_tells(&section(&s, "r", engine), engine, version);
         records_tell(&s, engine);
     }
@@ -75,7 +75,7 @@ fn four_engines_stand_in_one_table_one_report_and_one_record() {
 /// Version, client, settings with defaults, and how the server was started (design rule 11, cases.md 60, 67).
 fn manifest_tells(section: &Value, engine: &str, version: &str) {
     says(section["version"].as_str().unwrap_or_default(), &[version]);
-    says(section["client"].as_str().unwrap_or_default(), &["rust-"]);
+    assert!(section["client"].as_str().is_some_and(|c| c.ends_with(char::is_numeric)), "{section}");
     says(section["protocol"].as_str().unwrap_or_default(), &["encoding is before it"]);
     let settings = section["settings"].as_array().expect("settings");
     assert!(settings.len() > 200, "{engine}: {} settings", settings.len());

@@ -189,7 +189,18 @@ impl Database {
             Postgres => {
                 let program = self.product.program().expect("its server runs");
                 let mut psql = std::process::Command::new(program.with_file_name("psql"));
-                psql.args(["-X", "-A", "-t", "-q", "-P", "null=NULL", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1"]);
+                psql.args([
+                    "-X",
+                    "-A",
+                    "-t",
+                    "-q",
+                    "-P",
+                    "null=NULL",
+                    "-v",
+                    "ON_ERROR_STOP=1",
+                    "-h",
+                    "127.0.0.1",
+                ]);
                 psql.args(["-p", &self.port.to_string(), "-U", &self.user, "-d", &self.name, "-c", text]);
                 let done = psql.env("PGPASSWORD", &self.password).output().map_err(|e| e.to_string())?;
                 if !done.status.success() {

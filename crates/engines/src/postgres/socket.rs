@@ -81,12 +81,15 @@ fn tcp(address: &Address) -> io::Result<TcpStream> {
     Err(last)
 }
 
+/// TLS that did not come about.
+pub(super) fn tls_failed(place: &str, why: &str) -> EngineError {
+    let hint = "name the CA by sslrootcert=FILE, or see sslmode in docs/engines.md";
+    EngineError::new(ErrorKind::Unreachable, format!("{place}: TLS failed: {why}; {hint}"))
+}
+
 fn encrypted(stream: TcpStream, address: &Address, tls: &Arc<ClientConfig>) -> Result<Socket, EngineError> {
     let place = address.place();
-    let fault = |why: String| {
-        let hint = "name the CA by sslrootcert=FILE, or see sslmode in docs/engines.md";
-        EngineError::new(ErrorKind::Unreachable, format!("{place}: TLS failed: {why}; {hint}"))
-    };
+    let fault = |why: String| tls_failed(&place, &why);
     let host = address.host.trim_matches(['[', ']']).to_owned();
     let name = ServerName::try_from(host).map_err(|e| fault(e.to_string()))?;
     let connection = ClientConnection::new(tls.clone(), name).map_err(|e| fault(e.to_string()))?;

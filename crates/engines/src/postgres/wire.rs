@@ -2,9 +2,9 @@
 
 use super::{
     error::{denied, of_login, said},
-    socket::Socket,
+    socket::{Socket, tls_failed},
 };
-use crate::sql::address::{Address, password_hint};
+use crate::sql::address::{Address, CONNECT_WITHIN, password_hint, unreachable};
 use bytes::BytesMut;
 use engine::{EngineError, ErrorKind};
 use fallible_iterator::FallibleIterator;
@@ -231,13 +231,18 @@ impl Wire {
     }
 
     pub(super) fn broken(&self, error: &io::Error) -> EngineError {
-        let text = match error.kind() {
+        let said = error.to_string();
+        match error.kind() {
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-                format!("no server answers at {} (connected, but no answer in time)", self.place)
+                unreachable(&self.place, &format!("no answer within {} s", CONNECT_WITHIN.as_secs()))
             }
-            _ => format!("{}: the connection broke: {error}", self.place),
-        };
-        EngineError::new(ErrorKind::Unreachable, text)
+            // A server that refuses our certificate says so when the handshake is over.
+            _ if said.contains("alert") || said.contains("certificate") => tls_failed(&self.place, &said),
+            _ => {
+                let text = format!("{}: the connection broke: {said}", self.place);
+                EngineError::new(ErrorKind::Unreachable, text)
+            }
+        }
     }
 
     pub(super) fn unexpected(&self) -> EngineError {
