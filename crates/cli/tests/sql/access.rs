@@ -3,12 +3,12 @@
 
 use crate::{
     cases::findings,
+    disk::Disk,
     servers::{Database, MariaDb, Own, Postgres, Product, database, point, says, skipped, words},
     support::{Done, Scratch},
 };
 use std::{
     net::TcpListener,
-    path::PathBuf,
     process::Command,
     time::{Duration, Instant},
 };
@@ -164,62 +164,6 @@ fn a_table_that_annvil_did_not_make_is_left_alone() {
     }
 }
 
-/// A small disk of its own; unmounted when dropped.
-struct Disk {
-    folder: tempfile::TempDir,
-}
-
-impl Disk {
-    /// Of so many MB, for the server's user; none where this user can't mount.
-    fn small(mb: u32) -> Option<Disk> {
-        let folder = tempfile::tempdir().expect("a folder");
-        let size = format!("size={mb}m,mode=1777");
-        let mount =
-            Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(folder.path()).output();
-        if mount.is_ok_and(|done| done.status.success()) {
-            return Some(Disk { folder });
-        }
-        // Not a failure in CI: no server is missing, only the right to make a disk.
-        let test = std::thread::current().name().unwrap_or("a test").to_owned();
-        std::io::Write::write_fmt(
-            &mut std::io::stderr(),
-            format_args!("skipped {test}: this user can't mount a small disk (root can)\n"),
-        )
-        .expect("standard error");
-        None
-    }
-
-    /// Leaves so many MB of it free.
-    fn leave_free(&self, mb: u64) {
-        let disk = Command::new("df").arg("-Pk").arg(self.folder.path()).output().expect("df");
-        let text = String::from_utf8_lossy(&disk.stdout).into_owned();
-        let used = text.lines().last().and_then(|l| l.split_whitespace().nth(2)).expect("a line");
-        self.grow(used.parse::<u64>().expect("KiB") / 1024 + mb);
-    }
-
-    fn grow(&self, mb: u64) {
-        let size = format!("remount,size={mb}m");
-        let done = Command::new("mount").args(["-o", &size]).arg(self.folder.path()).status().expect("mount");
-        assert!(done.success());
-    }
-
-    /// A folder on it that any user may write to.
-    fn folder(&self) -> PathBuf {
-        use std::os::unix::fs::PermissionsExt;
-        let folder = self.folder.path().join("data");
-        std::fs::create_dir(&folder).expect("a new disk");
-        std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o777)).expect("a folder of ours");
-        folder
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        // Lazily: the server may still have files open.
-        let _stays_mounted = Command::new("umount").arg("-l").arg(self.folder.path()).status();
-    }
-}
-
 /// Rows that do not fit: failed for want of space, in the server's words, and measured once there is some.
 fn fills_up(database: &Database, disk: &Disk, s: &Scratch, engine: &str, words: &str) {
     let at = database.at();
@@ -235,7 +179,7 @@ fn fills_up(database: &Database, disk: &Disk, s: &Scratch, engine: &str, words: 
 
 #[test]
 fn a_full_disk_of_postgresql_is_said_and_the_run_goes_on_with_more_room() {
-    let Some(disk) = Disk::small(100) else { return };
+    let Some(disk) = Disk::of_its_own(100) else { return };
     // Its own, because a server whose disk is gone is none for others.
     let Some(own) = Own::start(Postgres) else { return };
     let database = own.database("before_full_disk");
@@ -255,7 +199,7 @@ fn a_full_disk_of_postgresql_is_said_and_the_run_goes_on_with_more_room() {
 #[test]
 fn a_full_disk_of_mariadb_is_said_and_the_run_goes_on_with_more_room() {
     let Some(database) = database(MariaDb, "full_disk") else { return };
-    let Some(disk) = Disk::small(4) else { return };
+    let Some(disk) = Disk::of_its_own(4) else { return };
     let folder = disk.folder();
     give_to_the_server(&folder);
     let s = Scratch::new();

@@ -78,7 +78,9 @@ fn answers_hold(sweep: &[Value], filters: usize, least: f64) {
             assert_eq!(point["filter_violations"], 0, "{point}");
             assert_eq!(point["unknown_ids"], 0, "{point}");
             let recall = point["recall"].as_f64();
-            let enough = if engine == "flat" { 1.0 } else { least };
+            // Without the index PostgreSQL is exact, and the truth is held against it as against the control.
+            let exact = engine == "flat" || engine == "pgvector" && point["uses_index"] == false;
+            let enough = if exact { 1.0 } else { least };
             // None where no query has a row that passes.
             assert!(recall.is_none_or(|r| r >= enough), "{engine} {}: {recall:?}", point["filter"]);
         }
@@ -140,12 +142,12 @@ fn the_filters_of_the_debian_set_are_answered_by_all() {
     let s = Scratch::new();
     let files: Vec<String> = files.iter().map(|f| crate::cases::text(f)).collect();
     let mut more = vec!["--dataset", &files[0], "--columns", &files[1], "--query-columns", &files[2]];
-    for name in ["cat10_num10", "num10", "own_section"] {
+    for name in ["num10", "own_section"] {
         more.extend(["--filter", filters[name].as_str()]);
     }
-    more.extend(["--limit", "2000", "--repeats", "1", "--effort", "80"]);
+    more.extend(["--limit", "1000", "--repeats", "1", "--effort", "80"]);
     let sweep = all_engines(&databases, &s, &more);
-    answers_hold(&sweep, 3, 0.9);
+    answers_hold(&sweep, 2, 0.9);
 }
 
 /// cases.md 83: with iterative_scan = off the index gives its candidates and no more, so most answers are short

@@ -50,7 +50,7 @@ impl Mortal {
 }
 
 /// Long enough to be killed in: rows one statement at a time, an index that takes its time, many efforts.
-const SLOW: &[&str] = &["--limit", "800", "--load", "insert", "--effort", "10,20,40", "--clients", "1,2"];
+const SLOW: &[&str] = &["--limit", "600", "--load", "insert", "--effort", "10,20,40", "--clients", "1,2"];
 
 /// Starts a run, kills the server when `now`, and gives what the run said.
 fn killed_when(
@@ -65,7 +65,7 @@ fn killed_when(
         std::fs::remove_dir_all(s.path().join("r")).expect("a folder of ours");
     }
     let (at, m) = (database.at(), format!("m={m}"));
-    let more = [SLOW, &["--batch", "4", "--param", &m]].concat();
+    let more = [SLOW, &["--batch", "1", "--param", &m]].concat();
     let mut child = database.spawn(s, &words(database.product.engine(), Some(&at), "r", &more));
     until("the moment", || runs_on(&mut child).then(|| now().then_some(())).flatten());
     mortal.kill();
@@ -116,7 +116,7 @@ fn killed_in_every_phase(product: Product, building: &str, heavy: &str) {
     let Some((mut mortal, database)) = Mortal::born(product) else { return };
     let (s, engine) = (Scratch::new(), product.engine());
     let rows = || database.try_sql("SELECT count(*) FROM annvil_builtin").unwrap_or_default();
-    let some = || rows().first().and_then(|n| n.parse::<u64>().ok()).is_some_and(|n| n > 20);
+    let some = || rows().first().and_then(|n| n.parse::<u64>().ok()).is_some_and(|n| n > 0);
     let done = killed_when(&s, &mut mortal, &database, "16", some);
     ended_by_the_kill(&s, &done, engine, "load");
     mortal.live_again();

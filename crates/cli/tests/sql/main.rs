@@ -12,6 +12,7 @@ mod support;
 mod access;
 mod certificates;
 mod contract;
+mod disk;
 mod filters;
 mod killed;
 mod loading;

@@ -146,15 +146,15 @@ fn case_70_a_cache_of_16_mib_is_warned_of_with_both_figures() {
         &program,
         "--server-memory",
         "600MB",
-        "--effort",
-        "10",
+        "--param",
+        "m=4",
         "--repeats",
         "1",
     ];
     let done =
         done(clean(&s, &words("./small-cache.toml", None, "r", &more)).output().expect("annvil starts"));
     assert_eq!(done.code, Some(0), "{}\n{}", done.out, done.err);
-    let parts = ["mhnsw_max_cache_size is 16.0 MiB, but 16.4 MiB would be needed: a graph that outgrows it"];
+    let parts = ["mhnsw_max_cache_size is 16.0 MiB, but 16.2 MiB would be needed: a graph that outgrows it"];
     says(&done.err, &["warning: mariadb: ", parts[0]]);
     let entry = section(&s, "r", "mariadb");
     says(&entry["advice"].to_string(), &parts);

@@ -148,12 +148,9 @@ fn shared(product: Product) -> Option<&'static Own> {
 
 /// A database on the shared server, of the test that names it.
 pub(crate) fn database(product: Product, name: &str) -> Option<Database> {
-    let own = shared(product);
-    if own.is_none() {
-        // Said by each test that does without.
-        product.program();
-    }
-    Some(own?.database(name))
+    // Asked each time, so that each test that must do without says so.
+    product.program()?;
+    Some(shared(product)?.database(name))
 }
 
 /// A database, and who comes in.
