@@ -222,7 +222,7 @@ mod tests {
         let example = page.split("```toml").nth(2).and_then(|rest| rest.split("```").next()).unwrap();
         let definition = Definition::parse(example, "docs/add-an-engine.md").unwrap();
         assert!(definition.sql.is_some() && definition.index[0].sql.is_some());
-        open(&definition, Some("mysql://me@localhost:1/b")).unwrap();
+        open(&definition, Some("mysql://me@localhost:1/b"), &Passwords::default()).unwrap();
         for (name, form) in [("f32_le", "pgvector"), ("text", "pg_float_array"), ("literal", "pg_bit")] {
             for form in [name, form] {
                 assert!(page.contains(&format!("| `{form}` |")), "{form} is not on the page");

@@ -32,7 +32,7 @@ pub(super) fn append_cells(
         for cell in rows.cells(row) {
             let start = bytes.len();
             let there = append_cell(&cell, bytes);
-            cells.push(there.then(|| start..bytes.len()));
+            cells.push(there.then_some(start..bytes.len()));
         }
         let start = bytes.len();
         rows.vector(row, &mut scratch, bytes)?;
