@@ -1,7 +1,7 @@
 //! Small disks, for want of space. They are mounts, which only root can make.
 
+use crate::servers::skipped;
 use std::{
-    io::Write,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -27,10 +27,7 @@ impl Disk {
         if mount.is_ok_and(|done| done.status.success()) {
             return Some(Disk { place: place.to_owned(), _folder: None });
         }
-        // Not a failure in CI: no server is missing, only the right to make a disk.
-        let test = std::thread::current().name().unwrap_or("a test").to_owned();
-        let why = format_args!("skipped {test}: this user can't mount a small disk (root can)\n");
-        std::io::stderr().write_fmt(why).expect("standard error");
+        skipped("this user can't mount a small disk (root can)");
         None
     }
 
