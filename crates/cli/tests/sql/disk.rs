@@ -1,6 +1,6 @@
 //! Small disks, for want of space. They are mounts, which only root can make.
 
-use crate::servers::skipped;
+use crate::servers::passed_over;
 use std::{
     path::{Path, PathBuf},
     process::Command,
@@ -27,7 +27,7 @@ impl Disk {
         if mount.is_ok_and(|done| done.status.success()) {
             return Some(Disk { place: place.to_owned(), _folder: None });
         }
-        skipped("this user can't mount a small disk (root can)");
+        passed_over("this user can't mount a small disk (root can)");
         None
     }
 
