@@ -223,7 +223,7 @@ mod tests {
         let definition = Definition::parse(example, "docs/add-an-engine.md").unwrap();
         assert!(definition.sql.is_some() && definition.index[0].sql.is_some());
         open(&definition, Some("mysql://me@localhost:1/b"), &Passwords::default()).unwrap();
-        for (name, form) in [("f32_le", "pgvector"), ("text", "pg_float_array"), ("literal", "pg_bit")] {
+        for (name, form) in [("f32_le", "pg_vec"), ("text", "pg_float_array"), ("literal", "pg_bit")] {
             for form in [name, form] {
                 assert!(page.contains(&format!("| `{form}` |")), "{form} is not on the page");
                 let other = example.replace("vector = \"f32_le\"", &format!("vector = \"{form}\""));

@@ -126,7 +126,7 @@ pub struct IndexSql {
 #[serde(rename_all = "snake_case")]
 pub enum VectorForm {
     /// pgvector's binary `vector`: 16-bit dimensions, 16-bit zero, big-endian f32.
-    Pgvector,
+    PgVec,
     /// PostgreSQL's binary `bit`: 32-bit number of bits, then the bytes.
     PgBit,
     /// PostgreSQL's binary `real[]`.

@@ -33,7 +33,7 @@ pub(crate) fn append(
     scratch.resize(dim, 0.0);
     vectors.row_into(row, scratch);
     match form {
-        VectorForm::Pgvector => {
+        VectorForm::PgVec => {
             let dims = u16::try_from(dim).map_err(|e| format!("{dim} dimensions are too many: {e}"))?;
             out.extend_from_slice(&dims.to_be_bytes());
             out.extend_from_slice(&[0, 0]);
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn forms_are_those_of_the_databases() {
         let vectors = Vectors::from_f32(vec![9.0, 9.0, 1.0, -2.5], 2, 2).unwrap();
-        assert_eq!(encoded(VectorForm::Pgvector, &vectors), [0, 2, 0, 0, 0x3f, 0x80, 0, 0, 0xc0, 0x20, 0, 0]);
+        assert_eq!(encoded(VectorForm::PgVec, &vectors), [0, 2, 0, 0, 0x3f, 0x80, 0, 0, 0xc0, 0x20, 0, 0]);
         assert_eq!(encoded(VectorForm::F32Le, &vectors), [0, 0, 0x80, 0x3f, 0, 0, 0x20, 0xc0]);
         assert_eq!(encoded(VectorForm::Text, &vectors), b"[1,-2.5]");
         assert_eq!(encoded(VectorForm::Literal, &vectors), b"'[1,-2.5]'");
