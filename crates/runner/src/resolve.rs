@@ -94,7 +94,8 @@ pub fn builds(
         let kind = build.kind.as_deref();
         let index =
             engine.definition.index_spec(kind, material.metric, &build.params, threads).map_err(fault)?;
-        let effort = engine.definition.index_def(kind).map_err(fault)?.effort.as_ref();
+        let def = engine.definition.index_def(kind).map_err(fault)?;
+        let effort = def.effort.as_ref();
         let efforts = match effort {
             None => vec![None],
             Some(def) => {
@@ -110,11 +111,9 @@ pub fn builds(
                 ladder.into_iter().map(Some).collect()
             }
         };
-        let params = &engine.definition.index_def(kind).map_err(fault)?.params;
         let usual = |name: &&String| {
-            params
-                .get(*name)
-                .is_some_and(|p| Some(p.default_under(material.metric)) == index.params.get(*name))
+            let default = def.params.get(*name).map(|p| p.default_under(material.metric));
+            default.is_some_and(|default| Some(default) == index.params.get(*name))
         };
         let defaults = index.params.keys().filter(usual).cloned().collect();
         let build = ResolvedBuild { index, effort_name: effort.map(|e| e.name.clone()), efforts, defaults };
@@ -231,6 +230,9 @@ pub fn steps(plan: &Plan, prepared: &Prepared) -> Result<Vec<Step>, RunnerError>
     let mut steps = Vec::new();
     for material in &prepared.materials {
         for engine in &prepared.engines {
+            // Looked for once: it runs the program for its version.
+            let program = crate::serving::is_local(engine).then(|| crate::serving::program(engine));
+            let problem = program.as_ref().and_then(|p| p.as_ref().err()).map(ToString::to_string);
             let step = |kind: String, parameters: String, efforts: String, touches: String| Step {
                 dataset: material.dataset.name.clone(),
                 engine: engine.definition.name.clone(),
@@ -239,24 +241,20 @@ pub fn steps(plan: &Plan, prepared: &Prepared) -> Result<Vec<Step>, RunnerError>
                 efforts,
                 clients: plan.clients.iter().map(usize::to_string).collect::<Vec<_>>().join(" "),
                 touches,
-                problem: crate::serving::is_local(engine)
-                    .then(|| crate::serving::program(engine).err().map(|e| e.to_string()))
-                    .flatten(),
+                problem: problem.clone(),
             };
             if let Some(reason) = lacking(engine, material, plan.k) {
                 steps.push(step(String::new(), String::new(), String::new(), format!("left out: {reason}")));
                 continue;
             }
             let table = crate::provenance::table_name(&material.dataset.name);
-            let touches = match &engine.plan.at {
-                None if crate::serving::is_local(engine) => match crate::serving::program(engine) {
-                    Ok((_, found)) => {
-                        format!("a server of its own ({}): started, stopped, its data removed", found.version)
-                    }
-                    Err(_) => "nothing: its server can't be started".to_owned(),
-                },
-                None => "nothing outside this process".to_owned(),
-                Some(_) => format!("table {table}: dropped if there, made, dropped at the end"),
+            let touches = match (&program, &engine.plan.at) {
+                (Some(Ok((_, found))), _) => {
+                    format!("a server of its own ({}): started, stopped, its data removed", found.version)
+                }
+                (Some(Err(_)), _) => "nothing: its server can't be started".to_owned(),
+                (None, None) => "nothing outside this process".to_owned(),
+                (None, Some(_)) => format!("table {table}: dropped if there, made, dropped at the end"),
             };
             for build in builds(plan, engine, material)? {
                 let efforts: Vec<String> = build.efforts.iter().flatten().map(u64::to_string).collect();
