@@ -106,6 +106,18 @@ impl PgConnection {
         frontend::query(statement, &mut self.wire.output).map_err(|e| self.wire.broken(&e))?;
         self.wire.send()
     }
+
+    /// The rows of an answer that came as texts.
+    fn answer(&mut self) -> Result<Answer, EngineError> {
+        let mut answer = Vec::new();
+        self.wire.finish(|message| {
+            if let Message::DataRow(row) = message {
+                answer.push(texts(row)?);
+            }
+            Ok(())
+        })?;
+        Ok(answer)
+    }
 }
 
 /// The cells of a row as texts.
@@ -148,14 +160,7 @@ impl Connection for PgConnection {
 
     fn ask(&mut self, statement: &str) -> Result<Answer, EngineError> {
         self.query(statement)?;
-        let mut answer = Vec::new();
-        self.wire.finish(|message| {
-            if let Message::DataRow(row) = message {
-                answer.push(texts(row)?);
-            }
-            Ok(())
-        })?;
-        Ok(answer)
+        self.answer()
     }
 
     fn prepare(&mut self, statement: &Statement) -> Result<PgPrepared, EngineError> {
@@ -207,14 +212,7 @@ impl Connection for PgConnection {
     ) -> Result<Answer, EngineError> {
         self.bind_query(prepared, bound, TEXT)?;
         self.wire.send()?;
-        let mut answer = Vec::new();
-        self.wire.finish(|message| {
-            if let Message::DataRow(row) = message {
-                answer.push(texts(row)?);
-            }
-            Ok(())
-        })?;
-        Ok(answer)
+        self.answer()
     }
 
     fn insert(&mut self, prepared: &PgPrepared, rows: &Rows<'_>) -> Result<(), EngineError> {

@@ -147,10 +147,7 @@ impl Wire {
     pub(super) fn send(&mut self) -> Result<(), EngineError> {
         let sent = self.socket.write_all(&self.output).and_then(|()| self.socket.flush());
         self.output.clear();
-        match sent {
-            Ok(()) => Ok(()),
-            Err(error) => Err(self.last_words().unwrap_or_else(|| self.broken(&error))),
-        }
+        self.after_sending(sent)
     }
 
     /// Sends bytes that are messages already, beside `output`.
@@ -158,10 +155,13 @@ impl Wire {
     /// # Errors
     /// As [`Wire::send`].
     pub(super) fn send_bytes(&mut self, bytes: &[u8]) -> Result<(), EngineError> {
-        match self.socket.write_all(bytes) {
-            Ok(()) => Ok(()),
-            Err(error) => Err(self.last_words().unwrap_or_else(|| self.broken(&error))),
-        }
+        let sent = self.socket.write_all(bytes);
+        self.after_sending(sent)
+    }
+
+    /// Where sending failed, the server may have said why before it closed.
+    fn after_sending(&mut self, sent: io::Result<()>) -> Result<(), EngineError> {
+        sent.map_err(|error| self.last_words().unwrap_or_else(|| self.broken(&error)))
     }
 
     /// The next message that is an answer; remarks on the way are kept.

@@ -1,7 +1,7 @@
 //! Vectors in the forms in which they travel. Sources: `vector_recv` of pgvector (src/vector.c), the binary formats of
 //! `bit` and of arrays in PostgreSQL (`bit_recv`, `array_recv`), MariaDB's documentation of VECTOR.
 
-use engine::sql::VectorForm;
+use engine::{EngineError, ErrorKind, sql::VectorForm};
 use std::fmt::Write;
 use types::{Element, Vectors};
 
@@ -11,17 +11,22 @@ const FLOAT4_OID: i32 = 700;
 /// Appends row `row` of `vectors` in this form. `scratch` holds `dim` numbers.
 ///
 /// # Errors
-/// A sentence where the form has no room for so many dimensions.
+/// [`ErrorKind::Unsupported`] where the form has no room for so many dimensions.
 pub(crate) fn append(
     form: VectorForm,
     vectors: &Vectors,
     row: usize,
     scratch: &mut Vec<f32>,
     out: &mut Vec<u8>,
-) -> Result<(), String> {
+) -> Result<(), EngineError> {
     let dim = vectors.dim();
+    let too_many = |what| {
+        move |e: std::num::TryFromIntError| {
+            EngineError::new(ErrorKind::Unsupported, format!("{dim} {what} are too many: {e}"))
+        }
+    };
     if form == VectorForm::PgBit {
-        let bits = i32::try_from(dim).map_err(|e| format!("{dim} bits are too many: {e}"))?;
+        let bits = i32::try_from(dim).map_err(too_many("bits"))?;
         out.extend_from_slice(&bits.to_be_bytes());
         out.extend_from_slice(vectors.row_bytes(row));
         return Ok(());
@@ -34,13 +39,13 @@ pub(crate) fn append(
     vectors.row_into(row, scratch);
     match form {
         VectorForm::PgVec => {
-            let dims = u16::try_from(dim).map_err(|e| format!("{dim} dimensions are too many: {e}"))?;
+            let dims = u16::try_from(dim).map_err(too_many("dimensions"))?;
             out.extend_from_slice(&dims.to_be_bytes());
             out.extend_from_slice(&[0, 0]);
             scratch.iter().for_each(|v| out.extend_from_slice(&v.to_be_bytes()));
         }
         VectorForm::PgFloatArray => {
-            let length = i32::try_from(dim).map_err(|e| format!("{dim} dimensions are too many: {e}"))?;
+            let length = i32::try_from(dim).map_err(too_many("dimensions"))?;
             for word in [1, 0, FLOAT4_OID, length, 1] {
                 out.extend_from_slice(&word.to_be_bytes());
             }

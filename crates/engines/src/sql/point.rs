@@ -66,7 +66,7 @@ impl<C: Connection> Point<C> {
             let text = table.search(sql, search.k, search.effort, condition.as_deref())?;
             if inside {
                 for query in members {
-                    let vector = point.text_of(table, search, query)?;
+                    let vector = text_of(table, search, query)?;
                     point.statement_of[query] = count(point.statements.len());
                     point.statements.push(Statement::inlined(&text, dialect, &operands, &vector));
                 }
@@ -93,19 +93,10 @@ impl<C: Connection> Point<C> {
     fn encode(&mut self, table: &Table, search: &SearchSpec) -> Result<(), EngineError> {
         let mut scratch = Vec::new();
         for query in 0..search.queries.rows() {
-            form::append(table.form, &search.queries, query, &mut scratch, &mut self.vectors)
-                .map_err(|reason| EngineError::new(ErrorKind::Unsupported, reason))?;
+            form::append(table.form, &search.queries, query, &mut scratch, &mut self.vectors)?;
             self.ends.push(self.vectors.len());
         }
         Ok(())
-    }
-
-    fn text_of(&self, table: &Table, search: &SearchSpec, query: usize) -> Result<String, EngineError> {
-        let mut text = Vec::new();
-        form::append(table.form, &search.queries, query, &mut Vec::new(), &mut text)
-            .map_err(|reason| EngineError::new(ErrorKind::Unsupported, reason))?;
-        String::from_utf8(text)
-            .map_err(|e| EngineError::caused(ErrorKind::Bug, "a vector's text is no text", e))
     }
 
     /// The point inside an encoded search.
@@ -138,6 +129,13 @@ impl<C: Connection> Point<C> {
             operands: &self.operands[self.operands_of[query] as usize],
         })
     }
+}
+
+/// The vector of a query as it stands inside a statement.
+fn text_of(table: &Table, search: &SearchSpec, query: usize) -> Result<String, EngineError> {
+    let mut text = Vec::new();
+    form::append(table.form, &search.queries, query, &mut Vec::new(), &mut text)?;
+    String::from_utf8(text).map_err(|e| EngineError::caused(ErrorKind::Bug, "a vector's text is no text", e))
 }
 
 /// As many statements or filters as there are queries at most, which are numbered by 32 bits.

@@ -102,7 +102,6 @@ impl<'a> Rows<'a> {
         out: &mut Vec<u8>,
     ) -> Result<(), EngineError> {
         form::append(self.form, self.vectors, self.first + row, scratch, out)
-            .map_err(|reason| EngineError::new(ErrorKind::Unsupported, reason))
     }
 
     /// Bytes that one row takes in a statement, more or less.

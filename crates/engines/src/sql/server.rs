@@ -9,6 +9,7 @@ use super::{
     protocol::{Answer, Connection, Protocol},
     read_back,
     session::SqlSession,
+    statement::Statement,
     table::{Table, fill, fill_all, index_sql},
     watch,
 };
@@ -68,22 +69,25 @@ impl<P: Protocol> Shared<P> {
         }
         Ok(connection)
     }
+}
 
-    /// Asks for one text.
-    fn text(self: &Arc<Self>, template: &Template, names: &Names) -> Result<Option<String>, EngineError> {
-        let answer = self.connect()?.ask(&fill(template, names)?)?;
-        Ok(answer.into_iter().next().and_then(|row| row.into_iter().next()).flatten())
-    }
+/// Asks for one text.
+fn text<C: Connection>(
+    connection: &mut C,
+    template: &Template,
+    names: &Names,
+) -> Result<Option<String>, EngineError> {
+    let answer = connection.ask(&fill(template, names)?)?;
+    Ok(answer.into_iter().next().and_then(|row| row.into_iter().next()).flatten())
+}
 
-    /// Asks for one number; none where the answer is NULL or empty.
-    fn number(
-        self: &Arc<Self>,
-        template: Option<&Template>,
-        names: &Names,
-    ) -> Result<Option<u64>, EngineError> {
-        let Some(template) = template else { return Ok(None) };
-        self.text(template, names)?.map(|text| number(&text, template)).transpose()
-    }
+/// Asks for one number; none where the answer is NULL or empty.
+fn ask_number<C: Connection>(
+    connection: &mut C,
+    template: &Template,
+    names: &Names,
+) -> Result<Option<u64>, EngineError> {
+    text(connection, template, names)?.map(|text| number(&text, template)).transpose()
 }
 
 fn number(text: &str, template: &Template) -> Result<u64, EngineError> {
@@ -123,9 +127,9 @@ impl<P: Protocol> SqlEngine<P> {
         }))))
     }
 
-    fn settings(&self) -> Result<Vec<Setting>, EngineError> {
+    fn settings(&self, connection: &mut P::Connection) -> Result<Vec<Setting>, EngineError> {
         let Some(template) = &self.0.sql.settings else { return Ok(Vec::new()) };
-        let answer = self.0.connect()?.ask(&fill(template, &Names::default())?)?;
+        let answer = connection.ask(&fill(template, &Names::default())?)?;
         let setting = |row: Vec<Option<String>>| {
             let mut cells = row.into_iter();
             let (name, value) = (cells.next().flatten()?, cells.next().flatten().unwrap_or_default());
@@ -153,9 +157,10 @@ impl<P: Protocol> SqlEngine<P> {
 impl<P: Protocol> Engine for SqlEngine<P> {
     fn identity(&self) -> Result<Identity, EngineError> {
         let sql = &self.0.sql;
-        let version = self.0.text(&sql.version, &Names::default())?.unwrap_or_default();
+        let mut connection = self.0.connect()?;
+        let version = text(&mut connection, &sql.version, &Names::default())?.unwrap_or_default();
         let source = match &sql.source {
-            Some(template) => self.0.text(template, &Names::default())?.unwrap_or_default(),
+            Some(template) => text(&mut connection, template, &Names::default())?.unwrap_or_default(),
             None => String::new(),
         };
         Ok(Identity {
@@ -166,7 +171,7 @@ impl<P: Protocol> Engine for SqlEngine<P> {
                 "{}; the timed call binds and sends the encoded vector and reads all rows, encoding is before it",
                 self.0.protocol.words()
             ),
-            settings: self.settings()?,
+            settings: self.settings(&mut connection)?,
         })
     }
 
@@ -213,7 +218,7 @@ impl<P: Protocol> Engine for SqlEngine<P> {
 
     fn row_count(&self) -> Result<u64, EngineError> {
         let table = self.0.table()?;
-        let counted = self.0.number(Some(&self.0.sql.count), table.names())?;
+        let counted = ask_number(&mut self.0.connect()?, &self.0.sql.count, table.names())?;
         counted.ok_or_else(|| EngineError::new(ErrorKind::WrongAnswer, "the row count came back empty"))
     }
 
@@ -260,10 +265,14 @@ impl<P: Protocol> Engine for SqlEngine<P> {
 
     fn sizes(&self) -> Result<Sizes, EngineError> {
         let table = self.0.table()?;
+        let mut connection = self.0.connect()?;
         // An ordinary user may not be allowed to ask (MariaDB's PROCESS privilege): unknown then, and no failure.
-        let allowed = |template: &Option<Template>| match self.0.number(template.as_ref(), table.names()) {
-            Err(e) if e.kind() == ErrorKind::Denied => Ok(None),
-            known => known,
+        let mut allowed = |template: &Option<Template>| {
+            let Some(template) = template else { return Ok(None) };
+            match ask_number(&mut connection, template, table.names()) {
+                Err(e) if e.kind() == ErrorKind::Denied => Ok(None),
+                known => known,
+            }
         };
         Ok(Sizes { index: allowed(&self.0.sql.index_size)?, table: allowed(&self.0.sql.table_size)? })
     }
@@ -271,9 +280,13 @@ impl<P: Protocol> Engine for SqlEngine<P> {
     fn advice(&self) -> Result<Vec<String>, EngineError> {
         let table = self.0.table()?;
         let mut found = Vec::new();
+        if self.0.sql.advice.is_empty() {
+            return Ok(found);
+        }
+        let mut connection = self.0.connect()?;
         for advice in &self.0.sql.advice {
             let wanted = number(&fill(&advice.at_least, table.names())?, &advice.at_least)?;
-            let has = self.0.number(Some(&advice.ask), table.names())?;
+            let has = ask_number(&mut connection, &advice.ask, table.names())?;
             if let Some(has) = has.filter(|has| *has < wanted) {
                 let (has, wanted) = (types::units::bytes(has), types::units::bytes(wanted));
                 found.push(format!(
@@ -303,26 +316,14 @@ impl<P: Protocol> Engine for SqlEngine<P> {
         }
         let (spec, binds) = (&search.spec, point.statement(query));
         let names = table.search_names(spec.k, spec.effort).with("search", binds.text.as_str());
-        let explained = super::statement::Statement { text: fill(template, &names)?, ..binds.clone() };
-        let answer = match point.bound(query) {
-            Some(bound) => {
-                let prepared = connection.prepare(&explained)?;
-                connection.ask_bound(&prepared, &bound)?
-            }
-            None => connection.ask(&explained.text)?,
-        };
+        let explained = Statement { text: fill(template, &names)?, ..binds.clone() };
+        let answer = ask_query(&mut connection, point, &explained, query)?;
         let mut text = joined(&answer);
         let marker = self.0.sql.uses_index.as_ref().map(|t| fill(t, &names)).transpose()?;
         let mut uses_index = marker.map(|marker| text.contains(&marker));
         if let Some(counter) = &self.0.sql.counter {
             connection.run(&fill(&counter.reset, &names)?)?;
-            match point.bound(query) {
-                Some(bound) => {
-                    let prepared = connection.prepare(binds)?;
-                    connection.ask_bound(&prepared, &bound)?;
-                }
-                None => drop(connection.ask(&binds.text)?),
-            }
+            ask_query(&mut connection, point, binds, query)?;
             let read = fill(&counter.read, &names)?;
             let answer = connection.ask(&read)?;
             let last = answer.into_iter().next().and_then(|row| row.into_iter().next_back()).flatten();
@@ -349,6 +350,22 @@ impl<P: Protocol> Engine for SqlEngine<P> {
         }
         *self.0.table.write().unwrap_or_else(PoisonError::into_inner) = None;
         Ok(())
+    }
+}
+
+/// Runs a statement with what is bound to a query of the point.
+fn ask_query<C: Connection>(
+    connection: &mut C,
+    point: &Point<C>,
+    statement: &Statement,
+    query: usize,
+) -> Result<Answer, EngineError> {
+    match point.bound(query) {
+        Some(bound) => {
+            let prepared = connection.prepare(statement)?;
+            connection.ask_bound(&prepared, &bound)
+        }
+        None => connection.ask(&statement.text),
     }
 }
 

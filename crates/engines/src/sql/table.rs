@@ -41,11 +41,13 @@ impl Table {
         names.set("dim", spec.dim as u64);
         names.set("rows", spec.rows as u64);
         names.set("vectors_bytes", (spec.rows * spec.dim * 4) as u64);
-        let quoted = |(name, _): &(String, ColumnType)| format!("{}, ", dialect.quote(&format!("c_{name}")));
-        names.set("column_names", spec.columns.iter().map(quoted).collect::<String>());
         let bits = spec.element == Element::Bit;
         let form = sql.bits.filter(|_| bits).unwrap_or(sql.vector);
-        Table { spec: spec.clone(), form, names, dialect }
+        let mut table = Table { spec: spec.clone(), form, names, dialect };
+        let column_names: String =
+            spec.columns.iter().map(|(name, _)| format!("{}, ", table.column(name))).collect();
+        table.names.set("column_names", column_names);
+        table
     }
 
     /// The names.
@@ -99,16 +101,17 @@ impl Table {
     /// An `INSERT` of so many rows.
     pub(crate) fn insert(&self, sql: &SqlDef, rows: usize) -> Result<Statement, EngineError> {
         let cells = self.spec.columns.len() + 2;
+        // Filled in once: the load waits for this statement.
+        let marker = vector_marker();
+        let vector = fill(&sql.insert_vector, &self.names.with("q", marker.as_str()))?;
         let mut text = String::new();
         for row in 0..rows {
             text.push_str(if row == 0 { "(" } else { ", (" });
             for cell in 0..cells {
                 let place = self.dialect.place(row * cells + cell + 1, None);
                 let last = cell + 1 == cells;
-                let place =
-                    if last { fill(&sql.insert_vector, &self.names.with("q", place))? } else { place };
                 text.push_str(if cell == 0 { "" } else { ", " });
-                text.push_str(&place);
+                text.push_str(&if last { vector.replace(&marker, &place) } else { place });
             }
             text.push(')');
         }
@@ -141,7 +144,7 @@ impl Table {
 
 /// The statements of an index kind.
 pub(crate) fn index_sql(definition: &Definition, kind: &str) -> IndexSql {
-    definition.index.iter().find(|i| i.kind == kind).and_then(|i| i.sql.clone()).unwrap_or_default()
+    definition.index_def(Some(kind)).ok().and_then(|i| i.sql.clone()).unwrap_or_default()
 }
 
 fn index_names(index: &IndexSpec, definition: &Definition, sql: &SqlDef) -> Names {
